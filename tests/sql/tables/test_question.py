@@ -17,7 +17,7 @@ from tulle.core.events import Composed, price
 from tulle.ledger.answer import draw, plan_for
 from tulle.noise import SeededSource
 from tulle.noise.watch import watch
-from tulle.sql.tables.question import SqlTable, _shown
+from tulle.sql.tables.question import SqlTable, _shown, _whole_ends
 
 EVERYTHING = (
     "SELECT dept, COUNT(*) AS n, SUM(pay) AS total, AVG(pay) AS mean, STDDEV_POP(pay) AS spread, "
@@ -309,6 +309,31 @@ def test_ends_of_every_column_hold(
     # One in twenty may be missed; this is beyond five standard deviations.
     assert max(missed.values()) <= runs / 20 + 5.5 * math.sqrt(runs * 0.05 * 0.95), missed
     assert missed["n"] + missed["total"] > 0
+
+
+def test_whole_ends_hold_every_count_that_the_ends_held() -> None:
+    rng = np.random.default_rng(5)
+    middle, half = rng.uniform(-30, 30, 4000), rng.choice([0.0, 0.2, 0.5, 1.0, 3.3, 1 / 3], 4000)
+    middle = np.where(rng.random(4000) < 0.5, np.rint(middle), middle)
+    # Sums of floats, of which some are a hair beyond the whole number that is meant.
+    low, high = middle - 7 * (half / 7), middle + 7 * (half / 7)
+    first, last = _whole_ends(low, high)
+    for count in range(-35, 36):
+        held = (low - 1e-9 <= count) & (count <= high + 1e-9)
+        assert np.array_equal(held, (first <= count) & (count <= last))
+    some = np.floor(high) >= np.ceil(low)
+    assert np.array_equal(first[some], np.rint(first[some]))
+    assert 0 < some.sum() < 4000
+    ends = _whole_ends(np.array([-np.inf, 2.5, 0.2]), np.array([1.5, np.inf, 0.7]))
+    assert [end.tolist() for end in ends] == [[-np.inf, 3.0, 0.2], [1.0, np.inf, 0.7]]
+
+
+def test_counts_have_whole_ends_and_sums_do_not(few: Any) -> None:
+    text = "SELECT dept, COUNT(*) AS n, SUM(pay) AS total FROM staff GROUP BY dept"
+    found = tulle.release(few, tulle.sql(text, groups=DEPTS), unit="participant", epsilon=2.0)
+    ends = [*found.value["n_low"], *found.value["n_high"]]
+    assert all(end is None or end == round(end) for end in ends)
+    assert any(end != round(end) for end in found.value["total_low"] if end is not None)
 
 
 def test_whole_numbers_beyond_64_bits_are_shown_as_they_are() -> None:

@@ -38,8 +38,14 @@ def _merged(outer: Any, dialect: str) -> Any:
         return None
     views = outer.args.get("with_")
     name, inner = start.this.alias_or_name, _source(start.this, views, dialect)
+    own = inner.args.get("with_") if isinstance(inner, exp.Select) else None
+    if not isinstance(inner, exp.Select) or (own is not None and own.args.get("recursive")):
+        return None
+    # A statement by itself, which may be around an answer in turn.
+    inner = inner.copy()
+    inner.set("with_", _views(views, body_of(start.this, dialect), own))
     inner = merge_outer_selects(inner, dialect)
-    if not isinstance(inner, exp.Select) or not _is_answer(inner):
+    if not _is_answer(inner):
         return None
     ranked = any(map(_has_window, inner.expressions))
     if ranked and (outer.args.get("qualify") or any(map(_has_window, outer.expressions))):
@@ -82,7 +88,6 @@ def _merged(outer: Any, dialect: str) -> Any:
             made.set(clause.key, clause)
     for clause in ("limit", "offset"):
         made.set(clause, outer.args.get(clause))
-    made.set("with_", _views(views, body_of(start.this, dialect), inner.args.get("with_")))
     return made
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from sqlglot import exp
 
 from tulle.core import registry
+from tulle.core.arrays import Floats
 from tulle.core.dataset import Facts
 from tulle.core.error_law import ErrorLaw
 from tulle.core.errors import NoIntervalError
@@ -363,7 +364,7 @@ class SqlTable(TableQuestion, Composite):
             used = leaves_of(recipes, aggregates_in(expression))
             ends = {} if parts is None else _ends(parts, used)
             inner = {
-                leaf: _between(column, ends.get(leaf), leaves[leaf].least)
+                leaf: _between(column, ends.get(leaf), leaves[leaf])
                 for leaf, column in values.items()
             }
             processing = self._processing(_sloped(inner, leaves), variances, left=plain.left)
@@ -440,11 +441,24 @@ def _ends(parts: Mapping[str, Any], used: tuple[str, ...]) -> dict[str, Any]:
     return found
 
 
-def _between(column: Column, ends: Any, least: float) -> Column:
+def _between(column: Column, ends: Any, leaf: Leaf) -> Column:
     if ends is None:
         return column
     low, high = (np.broadcast_to(np.asarray(end, float), column.value.shape) for end in ends)
-    return replace(column, low=np.maximum(low, least), high=high)
+    if leaf.query.integral:
+        low, high = _whole_ends(low, high)
+    return replace(column, low=np.maximum(low, leaf.least), high=high)
+
+
+def _whole_ends(low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Return the outermost whole numbers between ends: a count lies between these as often.
+
+    Where no whole number is between them, they stay. The last digits of a float decide nothing.
+    """
+    slack = [np.where(np.isfinite(end), 1e-9 * (1.0 + np.abs(end)), 0.0) for end in (low, high)]
+    first, last = np.ceil(low - slack[0]), np.floor(high + slack[1])
+    there = first <= last
+    return np.where(there, first, low), np.where(there, last, high)
 
 
 def _finish(chosen: SelectList, processing: PostProcessing) -> list[int]:

@@ -430,6 +430,13 @@ def _refuse_rows(tree: exp.Select) -> NoReturn:
             "The statement selects no aggregate: which groups there are is private. Add COUNT(*), "
             "and give a delta, so that groups of few people stay hidden."
         )
+    if any(e.find(exp.AggFunc) for s in tree.find_all(exp.Select) for e in s.expressions):
+        raise QueryError(
+            "The statement selects no aggregate itself, and does not only compute with an "
+            "aggregated SELECT. Around one that stands alone in FROM, written there or in WITH, "
+            "these are supported: expressions and windows of its columns, WHERE, QUALIFY, ORDER BY "
+            "and LIMIT. For the rest ask for each answer by itself and combine what is released."
+        )
     raise QueryError(
         "The statement selects no aggregate: rows of people are never shown. Supported: "
         f"{AGGREGATES}."

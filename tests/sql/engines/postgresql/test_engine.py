@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,9 +12,11 @@ import pytest
 from sqlglot import exp
 
 import tulle
-from tulle.core.errors import InputError, TulleError
+from tulle.core.errors import InputError, QueryError, TulleError
+from tulle.sql.compile.statements import Compiler
 from tulle.sql.engines.postgresql import conversions, engine
-from tulle.sql.expressions.kinds import OPAQUE, kind_of_column
+from tulle.sql.expressions.conversions import Typed
+from tulle.sql.expressions.kinds import OPAQUE, TEXT, Kind, kind_of_column
 from tulle.sql.queries import gather_tuples
 
 ROWS = (
@@ -122,7 +124,7 @@ KNOWN = [
     for name in sorted({one.value.lower() for one in exp.DataType.Type})
     if kind_of_column(name, "postgres").name != OPAQUE and "(" not in name
 ]
-"""Names that the parser takes for types; those that PostgreSQL lacks can be a domain's."""
+"""Names that the parser takes for types; those that PostgreSQL lacks can be another type's."""
 
 ENUM = (
     "CREATE TYPE mood AS ENUM ('1', '70000')",
@@ -131,6 +133,19 @@ ENUM = (
     "CREATE CAST (mood AS text) WITH FUNCTION written(mood) AS ASSIGNMENT",
     "CREATE TYPE pair AS (a mood, b mood)",
 )
+DOMAINS = (
+    "CREATE DOMAIN price AS integer",
+    "CREATE DOMAIN fine AS price CHECK (VALUE < 100000)",
+    "CREATE DOMAIN feeling AS mood",
+    "CREATE DOMAIN numbers AS integer[]",
+)
+CAST = (
+    "CREATE TYPE colour AS ENUM ('1')",
+    "CREATE DOMAIN shade AS colour",
+    "CREATE FUNCTION as_colour(integer) RETURNS colour LANGUAGE sql AS 'SELECT ''1''::colour'",
+    "CREATE CAST (integer AS colour) WITH FUNCTION as_colour(integer) AS IMPLICIT",
+)
+OWN = ("mood", "pair", "price", "fine", "feeling", "numbers")
 PLACES = (
     *("SELECT SUM(CAST({} AS SMALLINT)) FROM own", "SELECT COUNT(*) FROM own WHERE {} = '1'"),
     *(
@@ -148,26 +163,59 @@ PLACES = (
 )
 
 
-def _domains(url: str) -> dict[str, str]:
-    """Make domains of names that the parser knows; return columns of them and of other types."""
+def _types(url: str) -> dict[str, str]:
+    """Make types of names that the parser knows; return columns of them and of other types."""
     made = {}
     for name in ("tinyint", *KNOWN[::4]):
         try:
-            run(url, f'CREATE DOMAIN "{name}" AS integer', f"CREATE TABLE probe (x {name})")
+            run(url, f"CREATE TYPE \"{name}\" AS ENUM ('1', '70000')")
+            run(url, f"CREATE TABLE probe (x {name})")
         except Exception:  # noqa: BLE001 - the driver's own: a word of PostgreSQL's
             continue
         finally:
             run(url, "DROP TABLE IF EXISTS probe")
         made[f"c_{name}"] = name
-    return made | {"c_mood": "mood", "c_pair": "pair"}
+    return made | {f"c_{name}": name for name in OWN}
+
+
+def _traps(kind: str) -> list[str]:
+    """Return functions, operators, casts of a type that fit it best and fail at one value."""
+    made = []
+    for name, arguments, result in (
+        *(("num_nulls", "{0}", "integer"), ("format", "text, {0}", "text")),
+        *(("written_{0}", "{0}", "text"), ("shorter_{0}", "{0}", "smallint")),
+        *(("equal_{0}", "{0}, {0}", "boolean"), ("mixed_{0}", "{0}, integer", "boolean")),
+        *(("worded_{0}", "{0}, text", "boolean"), ("add_{0}", "bigint, {0}", "bigint")),
+    ):
+        types = arguments.format(kind).split(", ")
+        place = types.index(kind) + 1
+        made.append(
+            f"CREATE FUNCTION {name.format(kind)}({', '.join(types)}) RETURNS {result} IMMUTABLE "
+            f"LANGUAGE plpgsql AS $$ BEGIN IF pg_catalog.num_nulls(${place}) = 0 AND "
+            f"textin(textout(pg_catalog.format('%s', ${place}))) LIKE '%70000%' THEN RAISE "
+            "EXCEPTION 'seen'; END IF; RETURN NULL; END $$"
+        )
+    for sign in ("=", ">", "<", "<>", ">="):
+        for function, right in (("equal", kind), ("mixed", "integer"), ("worded", "text")):
+            sides = f"LEFTARG = {kind}, RIGHTARG = {right}"
+            made.append(f"CREATE OPERATOR {sign} (FUNCTION = {function}_{kind}, {sides})")
+    made += [
+        f"CREATE AGGREGATE {name}({kind}) (SFUNC = add_{kind}, STYPE = bigint, INITCOND = '0')"
+        for name in ("sum", "max", "count")
+    ]
+    if kind != "mood":
+        made.append(f"CREATE CAST ({kind} AS text) WITH FUNCTION written_{kind}({kind})")
+    made.append(f"CREATE CAST ({kind} AS smallint) WITH FUNCTION shorter_{kind}({kind})")
+    return made
 
 
 def differences(url: str, columns: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """Return the columns of which a value shows in whether a question is answered."""
     found: list[dict[str, list[str]]] = []
     for value in ("1", "70000"):
-        given = {"mood": f"'{value}'", "pair": f"ROW('{value}', NULL)"}
-        listed = ", ".join(given.get(kind, value) for kind in columns.values())
+        given = {"pair": f"ROW('{value}', NULL)", "price": value, "fine": value}
+        given["numbers"] = f"ARRAY[{value}]"
+        listed = ", ".join(given.get(kind, f"'{value}'") for kind in columns.values())
         rows = f"(1, {listed}), (2, {listed})"
         run(url, "TRUNCATE own", f"INSERT INTO own (who, {', '.join(columns)}) VALUES {rows}")
         database = tulle.Database.connect(url, owners={"own": "who"})
@@ -187,22 +235,112 @@ def differences(url: str, columns: dict[str, str], monkeypatch: pytest.MonkeyPat
 def test_values_of_own_types_show_in_no_question(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A domain may be called like a type that others have, and a cast of one's own may fail."""
-    run(postgres_url, *ENUM)
-    columns = _domains(postgres_url)
-    assert len(columns) > 5
+    """A type may be called like one that others have, and what is made for it may fail."""
+    run(postgres_url, *ENUM, *DOMAINS)
+    columns = _types(postgres_url)
+    for kind in ("tinyint", *OWN):
+        run(postgres_url, *_traps(kind))
+    assert len(columns) > 9
     listed = ", ".join(f'{column} public."{kind}"' for column, kind in columns.items())
     run(postgres_url, f"CREATE TABLE own (who integer, {listed})")
+    # Those of domains are refused; here also what is compiled must do without them.
+    monkeypatch.setattr(engine.PostgreSQL, "shadowed", lambda _: [])
     assert differences(postgres_url, columns, monkeypatch) == set()
-    few = {name: columns[name] for name in ("c_mood", "c_tinyint")}
-    # Broken versions: one that casts to text, one that takes types by their names.
+    few = {name: columns[name] for name in ("c_mood", "c_tinyint", "c_price", "c_fine")}
+    # Broken versions: one that casts to text, one that calls whatever function fits best, one that
+    # leaves domains as they are, one that takes types by their names.
     with monkeypatch.context() as patch:
         patch.setattr(conversions, "_written_out", conversions._plain)
-        assert differences(postgres_url, few, patch) == {"c_mood"}
+        assert differences(postgres_url, few, patch) == {"c_mood", "c_tinyint"}
+    with monkeypatch.context() as patch:
+        patch.setattr(conversions, "_builtin", conversions.call)
+        assert differences(postgres_url, few, patch) == {"c_mood", "c_tinyint"}
+    with monkeypatch.context() as patch:
+        patch.setattr(Compiler, "_own", lambda _, node, kind: Typed(node.copy(), kind))
+        assert {"c_price", "c_fine"} <= differences(postgres_url, few, patch)
     quoted = "ELSE '\"' || n.nspname || '\".\"' || y.typname || '\"' END"
     assert quoted in engine._COLUMNS
     monkeypatch.setattr(engine, "_COLUMNS", engine._COLUMNS.replace(quoted, "ELSE y.typname END"))
     assert "c_tinyint" in differences(postgres_url, few, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "refused"),
+    [
+        ("power", "integer, fine", True),
+        ("power", "mood, fine", False),
+        ("powers", "integer, fine", False),
+        ("%", "fine, integer", True),
+        ("%", "fine, mood", False),
+        ("power", "integer, colour", True),
+        ("power", "colour, colour", False),
+        ("%", "integer, shade", True),
+    ],
+)
+def test_what_takes_a_domain_takes_the_type_that_it_is_over(
+    name: str, arguments: str, refused: bool, postgres_url: str
+) -> None:
+    """power(2, 3) calls power(integer, domain over integer): PostgreSQL's own fit less well."""
+    called = "f" if name == "%" else name
+    made = f"CREATE FUNCTION {called}({arguments}) RETURNS integer LANGUAGE sql AS 'SELECT 1'"
+    run(postgres_url, *ROWS, *ENUM, *DOMAINS, *CAST, made)
+    if name == "%":
+        left, right = arguments.split(", ")
+        sides = f"LEFTARG = {left}, RIGHTARG = {right}"
+        run(postgres_url, f"CREATE OPERATOR % (FUNCTION = f, {sides})")
+    if name == "power":
+        plain = "SELECT pg_catalog.power(2, 3) = power(2, 3) AS same"
+        with closing(engine.PostgreSQL.open(postgres_url)) as unchecked:
+            assert unchecked.read(plain).to_pylist() == [{"same": not refused}]
+    if refused:
+        with pytest.raises(InputError, match=f"called like postgres's: {name}\\."):
+            tulle.Database.connect(postgres_url, owners={"person": "id"})
+    else:
+        tulle.Database.connect(postgres_url, owners={"person": "id"}).close()
+
+
+def test_domains_are_the_types_that_they_are_over(postgres_url: str) -> None:
+    made = {
+        "price": "numeric(10,2)",
+        "fine": "price",
+        "word": "varchar(9)",
+        "day": "date",
+        "numbers": "integer[]",
+    }
+    run(postgres_url, *(f"CREATE DOMAIN {name} AS {over}" for name, over in made.items()))
+    run(
+        postgres_url,
+        'CREATE COLLATION any_case FROM "C"',
+        "SET allow_system_table_mods = on",
+        "UPDATE pg_collation SET collisdeterministic = false WHERE collname = 'any_case'",
+        *("CREATE DOMAIN loose AS text COLLATE any_case", "CREATE DOMAIN key AS integer"),
+        "CREATE TABLE own (who key, p price, f fine, w word, d day, n numbers, l loose)",
+        "INSERT INTO own VALUES (1, 1.25, 2.5, 'a', '2020-02-03', '{1,2}', 'x'), "
+        "(2, 70000.01, NULL, 'B', NULL, NULL, NULL)",
+    )
+    database = tulle.Database.connect(
+        postgres_url, owners={"own": "who"}, ranges={"own.p": (0, 100000)}
+    )
+
+    def truth(text: str) -> Any:
+        return tulle.sql(text).truth(database)
+
+    assert truth("SELECT SUM(p) FROM own") == 70001.26
+    assert truth("SELECT COUNT(*) FROM own WHERE p - f = -1.25 AND w LIKE 'a%'") == 1
+    assert truth("SELECT COUNT(*) FROM own WHERE EXTRACT(MONTH FROM d) = 2") == 1
+    assert truth("SELECT COUNT(*) FROM own WHERE n = '{1,2}' OR w > 'C'") == 1
+    with pytest.raises(QueryError):
+        truth("SELECT COUNT(*) FROM own WHERE l LIKE 'a%'")
+    assert set(database.participants()) == {("participant", 1), ("participant", 2)}
+    database.close()
+
+
+def test_texts_of_own_types_have_the_usual_collation() -> None:
+    """PostgreSQL fails on functions of texts whose collation takes different texts for equal."""
+    for written, end in (('"s"."tag" COLLATE x', ' END) COLLATE "default"'), ('"s"."tag"', " END")):
+        given = Typed(exp.column("a"), kind_of_column(written, "postgres"))
+        made = conversions.converted(given, Kind(TEXT), None).node.sql("postgres")
+        assert made.endswith(f"pg_catalog.format('%s', a){end}")
 
 
 def test_own_types_are_texts(postgres_url: str) -> None:

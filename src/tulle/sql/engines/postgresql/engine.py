@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tulle.core.errors import InputError, MissingExtraError, raise_alone
 from tulle.sql.engines.base import Engine, EngineError, Size, Workspace
+from tulle.sql.expressions.kinds import DOMAIN
 from tulle.sql.schema.catalogue import RESERVED, Catalogue, Definition, Keys
 from tulle.sql.schema.computed import with_computed
 
@@ -19,11 +20,19 @@ if TYPE_CHECKING:
 
 # PostgreSQL fails on functions of texts whose collation takes different texts for equal, and there
 # one owner can be written in several ways: the type of such a column is none that is known. Types
-# of the database's own are in quotes: one may be called like a type that others have.
+# of the database's own are in quotes: one may be called like a type that others have. A domain over
+# a type of PostgreSQL's, also over such a domain, is that type.
 _COLUMNS = """
+WITH RECURSIVE domain(id, base, modifier) AS (
+  SELECT y.oid, y.typbasetype, y.typtypmod FROM pg_catalog.pg_type y WHERE y.typtype = 'd'
+  UNION ALL SELECT domain.id, y.typbasetype, y.typtypmod
+  FROM domain JOIN pg_catalog.pg_type y ON y.oid = domain.base WHERE y.typtype = 'd'
+)
 SELECT c.relname AS t, a.attname AS c,
        CASE WHEN y.typnamespace = 'pg_catalog'::regnamespace
             THEN format_type(a.atttypid, a.atttypmod)
+            WHEN b.typnamespace = 'pg_catalog'::regnamespace
+            THEN format_type(b.oid, b.modifier) || '{domain}'
             ELSE '"' || n.nspname || '"."' || y.typname || '"' END
          || CASE WHEN o.collisdeterministic IS FALSE THEN ' COLLATE ' || quote_ident(o.collname)
             ELSE '' END AS k,
@@ -31,6 +40,10 @@ SELECT c.relname AS t, a.attname AS c,
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
 JOIN pg_catalog.pg_type y ON y.oid = a.atttypid
 JOIN pg_catalog.pg_namespace n ON n.oid = y.typnamespace
+LEFT JOIN (
+  SELECT domain.id, domain.modifier, y.oid, y.typnamespace
+  FROM domain JOIN pg_catalog.pg_type y ON y.oid = domain.base WHERE y.typtype <> 'd'
+) b ON b.id = y.oid
 LEFT JOIN pg_catalog.pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
 LEFT JOIN pg_catalog.pg_collation o ON o.oid = a.attcollation
 WHERE c.relnamespace = {schema} AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
@@ -77,7 +90,14 @@ _REASONS = {
 }
 
 _SHADOWED = """
-WITH own AS MATERIALIZED (
+WITH RECURSIVE reached(oid, uncast) AS (
+  SELECT y.oid, true FROM pg_catalog.pg_type y WHERE y.typnamespace = 'pg_catalog'::regnamespace
+  UNION SELECT c.casttarget, false
+  FROM pg_catalog.pg_cast c JOIN pg_catalog.pg_type s ON s.oid = c.castsource
+  WHERE c.oid >= 16384 AND c.castcontext = 'i' AND s.typnamespace = 'pg_catalog'::regnamespace
+  UNION SELECT y.oid, reached.uncast
+  FROM reached JOIN pg_catalog.pg_type y ON y.typbasetype = reached.oid WHERE y.typtype = 'd'
+), own AS MATERIALIZED (
   SELECT p.proname, p.proargtypes
   FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
   WHERE n.nspname <> 'pg_catalog' AND n.nspname <> 'information_schema'
@@ -90,21 +110,24 @@ WHERE EXISTS (
   )
   AND NOT EXISTS (
     SELECT 1 FROM unnest(p.proargtypes::oid[]) AS a(kind)
-    JOIN pg_catalog.pg_type t ON t.oid = a.kind
-    WHERE t.typnamespace <> 'pg_catalog'::regnamespace
+    WHERE a.kind NOT IN (SELECT oid FROM reached)
   )
+  AND (p.proargtypes = '' OR EXISTS (
+    SELECT 1 FROM unnest(p.proargtypes::oid[]) AS a(kind)
+    WHERE a.kind IN (SELECT oid FROM reached WHERE uncast)
+  ))
 UNION
 SELECT o.oprname::text
 FROM pg_catalog.pg_operator o
-LEFT JOIN pg_catalog.pg_type l ON l.oid = o.oprleft
-LEFT JOIN pg_catalog.pg_type r ON r.oid = o.oprright
 WHERE o.oprnamespace <> 'pg_catalog'::regnamespace
   AND EXISTS (
     SELECT 1 FROM pg_catalog.pg_operator b
     WHERE b.oprname = o.oprname AND b.oprnamespace = 'pg_catalog'::regnamespace
   )
-  AND COALESCE(l.typnamespace, r.typnamespace) = 'pg_catalog'::regnamespace
-  AND COALESCE(r.typnamespace, l.typnamespace) = 'pg_catalog'::regnamespace
+  AND (o.oprleft = 0 OR o.oprleft IN (SELECT oid FROM reached))
+  AND (o.oprright = 0 OR o.oprright IN (SELECT oid FROM reached))
+  AND (o.oprleft IN (SELECT oid FROM reached WHERE uncast)
+       OR o.oprright IN (SELECT oid FROM reached WHERE uncast))
 UNION
 SELECT 'CAST(' || c.castsource::regtype || ' AS ' || c.casttarget::regtype || ')'
 FROM pg_catalog.pg_cast c
@@ -114,7 +137,12 @@ WHERE c.oid >= 16384 AND s.typnamespace = 'pg_catalog'::regnamespace
   AND t.typnamespace = 'pg_catalog'::regnamespace
 ORDER BY 1
 """
-"""Functions, operators and casts that take only PostgreSQL's types and are called like its own."""
+"""Functions, operators and casts that take PostgreSQL's types and are called like its own.
+
+What takes a domain over such a type takes its values as well, and so does what takes a type that
+they become without being told to. Extensions have some of which every argument would have to become
+another: these stay, since PostgreSQL prefers types of its own. Domains have no casts of their own.
+"""
 
 _SCHEMA = "(SELECT n.oid FROM pg_catalog.pg_namespace n WHERE n.nspname = '{name}')"
 
@@ -263,7 +291,7 @@ class PostgreSQL(Engine):
         scope = {"schema": self._listed, "only": chosen}
         tables: dict[str, dict[str, str]] = {}
         computed: dict[str, dict[str, str]] = {}
-        for row in self.read(_COLUMNS.format(**scope)).to_pylist():
+        for row in self.read(_COLUMNS.format(domain=DOMAIN, **scope)).to_pylist():
             tables.setdefault(row["t"], {})[row["c"]] = row["k"]
             if row["computed"] is not None:
                 computed.setdefault(row["t"], {})[row["c"]] = row["computed"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tulle.core.errors import InputError, MissingExtraError, raise_alone
 from tulle.sql.engines.base import Engine, EngineError, Size, Workspace
 from tulle.sql.engines.files import CsvFile, csv_file, is_parquet, partitioned_from
-from tulle.sql.engines.spark.plans import NOT_STORED, read_plan
+from tulle.sql.engines.spark.plans import NAMES_ONLY, NOT_STORED, read_plan
 from tulle.sql.schema.catalogue import RESERVED, Catalogue, Definition, Keys
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class Spark(Engine):
         if below is None:
             reader = reader.option("recursiveFileLookup", True)
         else:
-            reader = reader.option("basePath", below)
+            reader = reader.option("basePath", below).option(NAMES_ONLY, False)
         if source is None:
             # Files whose columns differ in type are refused now, not when a question needs them.
             frame = reader.option("mergeSchema", True).parquet(path)

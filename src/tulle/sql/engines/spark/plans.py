@@ -7,6 +7,7 @@ what is listed here counts as stored.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,17 @@ NOT_STORED = (
     "the tables that it reads and ask about those; or make it rows first: "
     "frame.localCheckpoint().createOrReplaceTempView(...), or CREATE TABLE ... AS SELECT * FROM it."
 )
+
+GUESSED = (
+    "is a frame over files whose columns or types Spark chose by looking at rows or folders, so "
+    "one row may change them. Say them: of CSV with spark.read.schema(...) and without "
+    "inferSchema, of folders with a path in tables= of Database.connect. Or make it a table with "
+    "CREATE TABLE ... USING; JSON needs that in any case, since nothing "
+    "tells whether its types were said."
+)
+
+NAMES_ONLY = "partitioncolumntypeinference"
+"""The option with which this library marks that folders were read as texts: its value is false."""
 
 _ABOVE = {"SubqueryAlias", "View", "Repartition", "Project"}
 """Nodes of a plan that pass rows on."""
@@ -69,6 +81,8 @@ def read_plan(frame: Any, columns: Mapping[str, str], place: tuple[str, str]) ->
     nodes = list(_nodes(plan))
     if not all(_is_stored(node) for node in nodes):
         return PlanContent(Definition(reason=NOT_STORED))
+    if any(_is_guessed(node) for node in nodes):
+        return PlanContent(Definition(reason=GUESSED))
     return PlanContent(program=any(_is_program(node) for node in nodes))
 
 
@@ -114,9 +128,28 @@ def _is_file(relation: Any) -> bool:
     kind = relation.fileFormat().toString().lower()
     if kind in _FORMATS:
         return True
-    options = relation.options().toSeq()
-    given = {str(pair._1()).lower(): str(pair._2()).upper() for pair in _list(options)}
+    given = _options(relation)
     return kind in _TEXTS and set(given) <= _OPTIONS and given.get("mode") != "FAILFAST"
+
+
+def _is_guessed(node: Any) -> bool:
+    """Say whether Spark may have chosen columns or types of files by what lies in them."""
+    if _kind(node) != "LogicalRelation" or node.catalogTable().isDefined():
+        # A table's types are written down when it is made.
+        return False
+    relation = node.relation()
+    kind, given = relation.fileFormat().toString().lower(), _options(relation)
+    if kind == "csv":
+        names = relation.dataSchema().fieldNames()
+        if given.get("inferschema") == "TRUE" or any(re.fullmatch(r"_c\d+", n) for n in names):
+            return True
+    folders = len(relation.partitionSchema().fieldNames())
+    return kind == "json" or (kind != "delta" and folders > 0 and given.get(NAMES_ONLY) != "FALSE")
+
+
+def _options(relation: Any) -> dict[str, str]:
+    options = _list(relation.options().toSeq())
+    return {str(pair._1()).lower(): str(pair._2()).upper() for pair in options}
 
 
 def _kind(thing: Any) -> str:
