@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, TextIO
 import numpy as np
 
 from tulle.core import registry
+from tulle.core.cells import check_quotes
 from tulle.core.errors import InputError, MissingExtraError, raise_alone
 from tulle.core.reading import reading
 from tulle.core.validate import counted
@@ -343,6 +344,7 @@ def open_text(path: Path) -> Iterator[TextIO]:
 
 
 def _read_csv(path: Path, wanted: _Declared | None) -> _Found:
+    check_quotes(path)
     with open_text(path) as text:
         rows = csv.reader(text)
         header = [cell.strip() for cell in next(rows, [])]

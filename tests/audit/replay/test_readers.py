@@ -6,6 +6,7 @@ against every such neighbour, through every reader; readers that guess from the 
 """
 
 import gzip
+from contextlib import closing
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from itertools import product
@@ -698,3 +699,76 @@ def test_a_folder_is_not_read_as_one_table(tmp_path, monkeypatch):
     one, other = folders_read(tmp_path / "broken")
     assert one[0] != other[0]
     assert one[1] != other[1]
+
+
+# --- quotes -------------------------------------------------------------------------------------
+
+QUOTED = ("x", "", '"', '"a', 'a"', 'a"b', '"a"b', '""', '"""', '"a,b"', '"a""b"', ' "a', "\\\"",
+          '"\\"', '"a\nb"', '"a\r')  # fmt: skip
+"""Cells as somebody may have typed them, some of them with a quote that is not closed."""
+
+
+def counted_edges(path):
+    return tulle.Graph.read(path, columns=["from", "to"], time="day").edge_count
+
+
+def counted_rows(path):
+    base = tulle.Database.connect("duckdb://", tables={"t": path}, owners={"t": "from"})
+    with closing(base):
+        return tulle.sql("SELECT COUNT(*) FROM t").truth(base)
+
+
+COUNTERS = {
+    "table": lambda path: cells.read_table(path).num_rows,
+    "dated edges": counted_edges,
+    "database": counted_rows,
+}
+
+
+def swallowed(count, folder, every=1):
+    """Return the files of five records of which fewer are read, and nothing is said."""
+    found = []
+    for one, two in [*product(QUOTED, QUOTED)][::every]:
+        for columns in ("from,to,day,note", "note,from,to,day"):
+            lines = [columns]
+            for place in range(5):
+                record = [str(place), str(place + 1), "2026-11-09"]
+                note = {1: one, 3: two}.get(place, "plain")
+                record.insert(3 if columns.endswith("note") else 0, note)
+                lines.append(",".join(record))
+            path = folder / "notes.csv"
+            path.write_bytes(("\n".join(lines) + "\n").encode())
+            try:
+                read = count(path)
+            except tulle.InputError:
+                continue
+            if read != 5:
+                found.append((columns, one, two, read))
+    return found
+
+
+@pytest.mark.parametrize("name", COUNTERS)
+def test_a_quote_that_is_not_closed_swallows_no_other_record(tmp_path, name):
+    # A database takes its time to open.
+    assert swallowed(COUNTERS[name], tmp_path, every=5 if name == "database" else 1) == []
+
+
+def test_a_reader_that_lets_a_quote_run_on_is_caught(tmp_path, monkeypatch):
+    monkeypatch.setattr(cells, "check_quotes", lambda path, delimiter=",": None)
+    assert len(swallowed(COUNTERS["table"], tmp_path)) > 20
+
+
+def test_quotes_that_are_closed_are_read(tmp_path):
+    for mark in (",", "\t"):
+        path = tmp_path / "quoted.csv"
+        path.write_text(f'\ufeff"a"{mark}b{mark}c\n1{mark}{mark}"x{mark}""y"""\n2{mark}5"{mark}\n')
+        cells.check_quotes(path, mark)
+    path.write_bytes(gzip.compress(b'a,b\n1,"x\n2,y\n'))
+    with pytest.raises(tulle.InputError, match=r"quoted\.csv, line 2: a quote"):
+        cells.check_quotes(path)
+
+
+def test_a_name_of_a_genotype_file_swallows_nobody(tmp_path):
+    (tmp_path / "study.csv").write_text('id,rs1\n"a,0\nb,1\nc",2\n')
+    with pytest.raises(tulle.InputError, match="line 2: a quote"):
+        tulle.Genotypes.read(tmp_path / "study.csv")

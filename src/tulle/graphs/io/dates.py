@@ -88,9 +88,11 @@ def _text(file: Path, wanted: list[Any], delimiter: str | None) -> Any:
     from pyarrow import csv
 
     tabs = ".tsv" in file.suffixes or ".tab" in file.suffixes
+    mark = delimiter or ("\t" if tabs else ",")
+    cells.check_quotes(file, mark)
     return csv.read_csv(
         file,
-        parse_options=csv.ParseOptions(delimiter=delimiter or ("\t" if tabs else ",")),
+        parse_options=csv.ParseOptions(delimiter=mark),
         convert_options=csv.ConvertOptions(
             include_columns=wanted,
             # As text: a type that followed from the rows would tell of them.

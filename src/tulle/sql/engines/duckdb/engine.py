@@ -7,9 +7,11 @@ import uuid
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, closing
 from functools import lru_cache, partial
+from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from tulle.core.cells import check_quotes
 from tulle.core.errors import InputError, MissingExtraError, raise_alone
 from tulle.sql.engines.base import Engine, EngineError, Result, Size, Workspace
 from tulle.sql.engines.files import csv_file, declared_types, is_parquet, partitioned_from
@@ -222,6 +224,8 @@ class DuckDB(Engine):
             # Read once: parsing text again for every question would be slow. Cast afterwards: casts
             # that are pushed into the reader fail there.
             source = csv_file(name, pattern, types, self.dialect)
+            for file in sorted(glob(pattern)) or [pattern]:
+                check_quotes(file, source.delimiter)
             listed = ", ".join(f"{_text(column)}: 'VARCHAR'" for column in source.columns)
             chosen = ", ".join(
                 f"TRY_CAST({_name(column)} AS {source.types[column]}) AS {_name(column)}"
