@@ -85,7 +85,9 @@ CALLS = {
     "Contributions": lambda n: tulle.Contributions([1], [0], [0], rows=n, columns=2),
     "Contributions grid": lambda n: tulle.Contributions([1], [0], [0], rows=2**30, columns=2**30),
     "BinaryMatrix": lambda n: tulle.BinaryMatrix([[0, 1]], threshold=n),
-    "xor": lambda n: tulle.release(VOTES, tulle.xor(alpha=n), unit="row", epsilon=1),
+    "xor": lambda n: tulle.release(
+        VOTES, tulle.xor("general", pi=[[n, 0], [0, n]]), unit="row", epsilon=1
+    ),
     "error_curve": lambda n: tulle.error_curve(tulle.edges(), GRAPH, [1], unit="edge", runs=n),
     "Series steps": lambda n: series(steps=n),
     "Series bound": lambda n: series(bound=n),

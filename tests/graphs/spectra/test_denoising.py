@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,7 @@ def test_the_same_check_catches_values_as_they_are_found(
     mechanism: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(denoising, "_estimated", lambda values, *_: values)
-    monkeypatch.setattr(power, "_CERTAIN", 0.0)
+    monkeypatch.setattr(power, "_TUNING", replace(power._TUNING, certain=0.0))
     assert np.mean(gains(mechanism, 0.05, 8)) < -0.01
 
 

@@ -29,6 +29,7 @@ def test_null_is_nan_among_doubles_and_stands_nowhere_else() -> None:
     table = pa.table({"f": [1.5, None, float("nan")], "n": [1, None, 3], "t": ["a", "b", "c"]})
     assert np.array_equal(numbers_in(table, "f"), [1.5, np.nan, np.nan], equal_nan=True)
     assert np.array_equal(numbers_in(table.slice(1), "f"), [np.nan, np.nan], equal_nan=True)
+    assert np.isnan(numbers_in(pa.table({"none": pa.nulls(2)}), "none")).tolist() == [True, True]
     for name in ("n", "t"):
         with pytest.raises(AssertionError):
             numbers_in(table, name)

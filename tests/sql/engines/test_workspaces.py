@@ -121,9 +121,9 @@ def moments(text: str, options: Any, monkeypatch: pytest.MonkeyPatch) -> int:
         ):
             plain = getattr(kind, name)
 
-            def noting(self: Any, statement: str, plain: Any = plain) -> Any:
+            def noting(self: Any, statement: str, plain: Any = plain, **options: Any) -> Any:
                 read.append(statement)
-                return plain(self, statement)
+                return plain(self, statement, **options)
 
             patch.setattr(kind, name, noting)
         tulle.release(

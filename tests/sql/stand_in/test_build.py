@@ -496,7 +496,7 @@ def test_what_cannot_be_assumed_is_refused(assumed: Any, words: str) -> None:
 def test_like_and_assumptions_exclude_each_other() -> None:
     data = database()
     with pytest.raises(InputError, match="exclude each other"):
-        plan(data, "SELECT COUNT(*) FROM orders", {}, like=data, people=5)
+        plan(data, "SELECT COUNT(*) FROM orders", {}, like=database(), people=5)
 
 
 def test_assumptions_are_for_databases() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from tulle.core.errors import InputError, QueryError, raise_alone
 from tulle.core.mechanism import Terms
-from tulle.core.validate import counted, rational, text
+from tulle.core.validate import counted, number, rational, text
 from tulle.noise.xor.general import Couplings
 
 Family = Literal["optimal", "general"]
@@ -32,7 +32,6 @@ def read_entries(pi: Any) -> tuple[int, tuple[tuple[int, int, str], ...]]:
         cells = {
             (int(i), int(j)): value
             for i, j, value in zip(sparse.row, sparse.col, sparse.data, strict=True)
-            if value != 0
         }
         size = int(sparse.shape[0])
     else:
@@ -47,11 +46,9 @@ def read_entries(pi: Any) -> tuple[int, tuple[tuple[int, int, str], ...]]:
                 f"A dense pi may have at most {LARGEST_PI} rows; got {size}. Give it as a sparse "
                 "matrix, or as one matrix for a single row."
             )
-        cells = {(i, j): dense[i, j] for i in range(size) for j in range(size) if dense[i, j] != 0}
-    try:
-        exact = {place: rational(value) for place, value in cells.items()}
-    except ValueError:
-        raise_alone(InputError("pi must hold finite numbers."))
+        cells = {(i, j): dense[i, j] for i in range(size) for j in range(size)}
+    read = {(i, j): number(**{f"pi[{i}, {j}]": value}) for (i, j), value in cells.items()}
+    exact = {place: value for place, value in read.items() if value != 0}
     if not exact:
         raise InputError("pi must have an entry other than zero: else nothing is released.")
     # Rounding may tear two halves apart that were meant to be equal; their mean has the same law.

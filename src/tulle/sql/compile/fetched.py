@@ -22,6 +22,8 @@ def numbers_in(table: pyarrow.Table, name: str) -> Array:
     import pyarrow as pa
 
     column = table.column(name)
+    if pa.types.is_null(column.type):
+        return np.full(len(column), math.nan)
     dtype = np.dtype(column.type.to_pandas_dtype())
     assert pa.types.is_floating(column.type) or pa.types.is_integer(column.type)
     assert pa.types.is_floating(column.type) or not column.null_count
