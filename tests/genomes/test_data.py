@@ -213,7 +213,7 @@ def test_plink_files_are_read(tmp_path):
         Genotypes.read(path, **declared)
     for unlisted, cell in (("missing", -1), ("none", 0)):
         chosen = Genotypes.read(path, **declared, unlisted=unlisted)
-        assert chosen.to_numpy().tolist() == [[cell, 0], [cell, -1], [cell, 1]]
+        assert chosen.to_numpy().tolist() == [[cell, 0], [cell, cell], [cell, 1]]
         assert chosen.counted == ("T", "A")
         (assumed,) = chosen.assumptions("row")
         assert "does not" in assumed

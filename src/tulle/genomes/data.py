@@ -34,8 +34,8 @@ UNDECLARED = {
     ),
     "missing": "which of the declared SNPs the file lists does not follow from who is in it",
     "none": (
-        "where the file does not list a declared SNP, everybody in it would be called without a "
-        "copy of the counted allele"
+        "where the file does not list a declared SNP, nobody in it is called with a copy of the "
+        "counted allele; whoever is not called counts as without one"
     ),
 }
 """What is assumed when the SNPs, or only the alleles that are counted, were not declared."""
@@ -124,10 +124,11 @@ class Genotypes(Dataset):
         often follows from who is in it: a site at which nobody varies is left out, and PLINK puts
         the rarer allele first. Declared ones come out alike whoever is in the file, whatever other
         alleles it lists. A SNP that it does not list is refused unless ``unlisted`` says what that
-        means: "none", where nobody has a copy of the counted allele (count alternative alleles),
-        or "missing", where what is listed does not follow from who is in the file. Guarantees say
-        which of the two is assumed. Without ``snps`` those of the file are taken to be
-        public, and every guarantee says that this is assumed. Without ``counted``, of a VCF and of
+        means: "none", where nobody has a copy of the counted allele (count alternative alleles;
+        whoever is not called counts as without one, at every SNP), or "missing", where what is
+        listed does not follow from who is in the file. Guarantees say which of the two is assumed.
+        Without ``snps`` those of the file are taken to be public, and every guarantee says that
+        this is assumed. Without ``counted``, of a VCF and of
         a CSV file the alternative allele is counted, of a PLINK file the one that is later in the
         alphabet, and never the rarer one. ``complete`` declares that no genotype is missing.
 

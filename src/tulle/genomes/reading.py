@@ -297,6 +297,10 @@ def _declared(
         else:
             # Somebody who is called has other alleles, whatever they are.
             cells[:, column] = np.where(own == MISSING, MISSING, 0)
+    if unlisted == "none":
+        # Others decide whether there is a line on which somebody is not called: without one they
+        # have no copy, so they have none with it either.
+        cells[cells == MISSING] = 0
     # What the other allele is would tell who varies; it is not declared.
     return found._replace(cells=cells, names=names, counted=alleles, other=others)
 

@@ -409,7 +409,7 @@ def misread(folder, unlisted, rounds=60):
         ]  # fmt: skip
         expected = [
             [
-                -1 if pair is None else sum(a != DELETED and known[a] == letter for a in pair)
+                0 if pair is None else sum(a != DELETED and known[a] == letter for a in pair)
                 for pair, known, letter in zip(person, letters, declared, strict=True)
             ]
             for person in people
@@ -420,9 +420,8 @@ def misread(folder, unlisted, rounds=60):
                 table = tulle.Genotypes.read(
                     path, snps=names, counted=declared, unlisted=unlisted
                 ).to_numpy()
-                # Where a site is not listed, who was not called there is not known either.
-                unknown = np.array(expected) < 0
-                wrong += bool((table != expected)[~unknown].any() or (table[unknown] > 0).any())
+                # Whoever is not called has no copy: whether there is a line follows from others.
+                wrong += bool((table != expected).any())
     return wrong
 
 
