@@ -22,7 +22,7 @@ import tulle
 from benchmarks.common import find_data, print_table
 from tulle.graphs.kernels.counts import degrees, triangles_per_node
 from tulle.metrics import assortativity, louvain, measure_distances, modularity
-from tulle.metrics.portrait import leading
+from tulle.metrics.portrait import leading_eigenpair
 from tulle.noise import SeededSource
 
 GRAPHS = ("ca-GrQc", "as20000102", "enron-core-igraph", "enron-core-simplices", "polbooks")
@@ -46,7 +46,7 @@ def describe(graph: tulle.Graph) -> list[float]:
         (triangles / np.maximum(pairs, 1)).mean(),
         distances.mean,
         distances.diameter,
-        leading(graph, 1)[0][0],
+        leading_eigenpair(graph, 1)[0][0],
         triangles.sum() // 3,
         triangles.sum() / max(pairs.sum(), 1),
         modularity(graph, louvain(graph)),

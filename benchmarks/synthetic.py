@@ -27,7 +27,7 @@ import tulle
 from benchmarks.common import find_data, print_table
 from tulle.graphs.kernels.counts import degrees, triangles_per_node
 from tulle.metrics import PGB, Portrait, compare, louvain, measure_distances, modularity
-from tulle.metrics.portrait import assortativity, leading
+from tulle.metrics.portrait import assortativity, leading_eigenpair
 from tulle.noise import SeededSource, discrete_laplace
 from tulle.noise.post_processing import post_processing
 
@@ -115,7 +115,7 @@ def shuffled(graph: tulle.Graph, seed: int) -> tulle.Graph:
 def look(graph: tulle.Graph) -> Portrait:
     """Return all that the fifteen queries ask of a graph, and no more."""
     communities = louvain(graph)
-    values, vector = leading(graph, 2)
+    values, vector = leading_eigenpair(graph, 2)
     return Portrait(
         graph.node_count,
         graph.edge_count,
