@@ -198,7 +198,8 @@ def graph_settings() -> Iterator[Setting]:
             partial(with_ages, nodes, edges, held)
             for (nodes, edges), held in zip(variants, ages, strict=True)
         )
-        yield Setting("graph", name, unit, openers, asked="subgraphs")
+        for asked in ("subgraphs", "mixing") if unit == "edge" else ("subgraphs",):
+            yield Setting("graph", name, unit, openers, asked=asked)
 
 
 # --- matrices of yes and no ---------------------------------------------------------------------
@@ -706,7 +707,7 @@ def questions() -> dict[tuple[str, str], list[Query]]:
         "degree_of": [tulle.degree_of(1)],
         "chains": [tulle.chains()],
         "edges_within": [tulle.edges_within(halves)],
-        "mixing": [tulle.mixing(halves), tulle.mixing(by="age", groups=[1, 2])],
+        "mixing": [tulle.mixing(halves), tulle.mixing(by="age", groups=[30, 40, 50])],
         "degree_squares": [tulle.degree_squares(halves), tulle.degree_squares()],
         "topology": [tulle.topology()],
         "eigenvalues": [tulle.eigenvalues(2)],
