@@ -162,6 +162,7 @@ class Database(Dataset):
                 place=engine.place,
                 definitions=definitions,
             )
+            engine.check_parts(schema, InputError)
             engine.hold(schema.tables)
             schema = with_views(schema, definitions)
         except InputError:
@@ -331,6 +332,7 @@ class Database(Dataset):
                 "Nothing was spent."
             )
         self._engine.check_functions(QueryError)
+        self._engine.check_parts(schema, QueryError)
         self._engine.check(statement)
 
     def rewritten(self, query: SqlQuery) -> str:

@@ -53,7 +53,6 @@ from tulle.sql.expressions.kinds import (
     DATE,
     DAYS,
     DECIMAL,
-    DOMAIN,
     DOUBLE,
     NULL,
     NUMBERS,
@@ -386,21 +385,12 @@ class Compiler:
             if columns is not None:
                 kind = _named(columns, node.name)
                 if kind is not None:
-                    return self._own(node, kind) if kind.own else _plain_column(node, kind)
+                    if kind.own:
+                        # Comparisons and casts of the database's own types may fail on a value.
+                        return convert(Typed(node.copy(), kind), Kind(TEXT), self.dialect)
+                    return _plain_column(node, kind)
             place = place.outer
         raise QueryError(f"The query does not fit the schema: there is no column {node.name}.")
-
-    def _own(self, node: Any, kind: Kind) -> Typed:
-        """Return a column of a type of the database's own, whose comparisons and casts may fail.
-
-        A domain is cast to the type that it is over, which changes nothing and asks no cast of the
-        database's own. Anything else is read as text.
-        """
-        if kind.name == OPAQUE:
-            return convert(Typed(node.copy(), kind), Kind(TEXT), self.dialect)
-        over = kind.stored.removesuffix(DOMAIN)
-        to = exp.DataType.build(over, dialect=self.dialect.name)
-        return Typed(exp.Cast(this=node.copy(), to=to), replace(kind, stored=over))
 
     def _paren(self, node: Any, scope: Scope) -> Typed:
         inner = self.value(node.this, scope)

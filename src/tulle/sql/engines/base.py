@@ -17,6 +17,8 @@ from tulle.sql.schema.catalogue import Catalogue, Definition, Keys
 if TYPE_CHECKING:
     import pyarrow
 
+    from tulle.sql.schema.schema import Schema
+
 
 Result = TypeVar("Result")
 
@@ -135,6 +137,10 @@ class Engine(ABC):
     def place(self, table: str) -> tuple[str, ...]:
         """Return the catalog and schema that a table of the catalogue is found in."""
 
+    def parts(self) -> Collection[tuple[str, str]]:
+        """Return tables whose rows are also rows of another one: the other one, and such a part."""
+        return ()
+
     @abstractmethod
     def keys(self) -> Keys:
         """Return the declared primary and foreign keys."""
@@ -165,6 +171,24 @@ class Engine(ABC):
             "database.rewritten(query) and run it in the engine to see which. Nothing was spent."
         )
         self.attempt(partial(self.explain, statement), refusal)
+
+    def check_parts(self, schema: Schema, kind: type[TulleError]) -> None:
+        """Refuse tables that share rows of which they do not say alike whose they are.
+
+        Raises:
+            TulleError: of this kind, naming two of them.
+        """
+        refusal = kind(f"{self.dialect} cannot list which tables are parts of others.")
+        for whole, part in self.attempt(self.parts, refusal):
+            if {whole, part} <= set(schema.tables) and any(
+                declared.get(whole) != declared.get(part)
+                for declared in (schema.owners, schema.times)
+            ):
+                raise kind(
+                    f"Rows of {part} are also rows of {whole} (it inherits from it, or is a "
+                    "partition), and the two do not say alike whose they are, or of when. Declare "
+                    "the same owners and times for both, or leave one of them out."
+                )
 
     def check_functions(self, kind: type[TulleError]) -> None:
         """Refuse a database in which a name of the engine's functions means another one.

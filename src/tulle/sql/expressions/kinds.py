@@ -17,9 +17,6 @@ UUID, BYTES, OPAQUE, NULL, ANY = "uuid", "bytes", "other type", "NULL", "result 
 NUMBERS = frozenset({WHOLE, DECIMAL, DOUBLE})
 DAYS = frozenset({DATE, TIMESTAMP, ZONED})
 
-DOMAIN = " /* domain */"
-"""Comes after the type in a catalogue where a column is of a domain over that type."""
-
 
 @dataclass(frozen=True)
 class Kind:
@@ -45,7 +42,7 @@ class Kind:
     @property
     def own(self) -> bool:
         """Whether it is a type of the database's own, of which nobody knows what it does."""
-        return self.stored.startswith('"') or self.stored.endswith(DOMAIN)
+        return self.stored.startswith('"')
 
 
 _types = exp.DataType.Type

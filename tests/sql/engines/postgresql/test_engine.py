@@ -13,7 +13,6 @@ from sqlglot import exp
 
 import tulle
 from tulle.core.errors import InputError, QueryError, TulleError
-from tulle.sql.compile.statements import Compiler
 from tulle.sql.engines.postgresql import conversions, engine
 from tulle.sql.expressions.conversions import Typed
 from tulle.sql.expressions.kinds import OPAQUE, TEXT, Kind, kind_of_column
@@ -232,6 +231,13 @@ def differences(url: str, columns: dict[str, str], monkeypatch: pytest.MonkeyPat
     return {column for column in columns if found[0][column] != found[1][column]}
 
 
+def settled_as_before(self: engine.PostgreSQL, settle: Any = engine.PostgreSQL._settle) -> None:
+    """Set a session so that what is the database's own is found after PostgreSQL's."""
+    settle(self)
+    with self._connection.cursor() as cursor:
+        cursor.execute("SET search_path = pg_catalog, public, pg_temp")
+
+
 def test_values_of_own_types_show_in_no_question(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -243,20 +249,15 @@ def test_values_of_own_types_show_in_no_question(
     assert len(columns) > 9
     listed = ", ".join(f'{column} public."{kind}"' for column, kind in columns.items())
     run(postgres_url, f"CREATE TABLE own (who integer, {listed})")
-    # Those of domains are refused; here also what is compiled must do without them.
-    monkeypatch.setattr(engine.PostgreSQL, "shadowed", lambda _: [])
     assert differences(postgres_url, columns, monkeypatch) == set()
     few = {name: columns[name] for name in ("c_mood", "c_tinyint", "c_price", "c_fine")}
-    # Broken versions: one that casts to text, one that calls whatever function fits best, one that
-    # leaves domains as they are, one that takes types by their names.
+    # Broken versions: one that casts to text, one that finds functions and operators of the
+    # database's own, one that takes types by their names.
     with monkeypatch.context() as patch:
         patch.setattr(conversions, "_written_out", conversions._plain)
         assert differences(postgres_url, few, patch) == {"c_mood", "c_tinyint"}
     with monkeypatch.context() as patch:
-        patch.setattr(conversions, "_builtin", conversions.call)
-        assert differences(postgres_url, few, patch) == {"c_mood", "c_tinyint"}
-    with monkeypatch.context() as patch:
-        patch.setattr(Compiler, "_own", lambda _, node, kind: Typed(node.copy(), kind))
+        patch.setattr(engine.PostgreSQL, "_settle", settled_as_before)
         assert {"c_price", "c_fine"} <= differences(postgres_url, few, patch)
     quoted = "ELSE '\"' || n.nspname || '\".\"' || y.typname || '\"' END"
     assert quoted in engine._COLUMNS
@@ -264,39 +265,53 @@ def test_values_of_own_types_show_in_no_question(
     assert "c_tinyint" in differences(postgres_url, few, monkeypatch)
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "refused"),
-    [
-        ("power", "integer, fine", True),
-        ("power", "mood, fine", False),
-        ("powers", "integer, fine", False),
-        ("%", "fine, integer", True),
-        ("%", "fine, mood", False),
-        ("power", "integer, colour", True),
-        ("power", "colour, colour", False),
-        ("%", "integer, shade", True),
-    ],
-)
-def test_what_takes_a_domain_takes_the_type_that_it_is_over(
-    name: str, arguments: str, refused: bool, postgres_url: str
-) -> None:
-    """power(2, 3) calls power(integer, domain over integer): PostgreSQL's own fit less well."""
-    called = "f" if name == "%" else name
-    made = f"CREATE FUNCTION {called}({arguments}) RETURNS integer LANGUAGE sql AS 'SELECT 1'"
-    run(postgres_url, *ROWS, *ENUM, *DOMAINS, *CAST, made)
-    if name == "%":
-        left, right = arguments.split(", ")
+ARGUMENTS = ("integer, fine", "fine, integer", "integer, colour", "colour, colour", "{any}, {any}")
+
+
+def _picked(url: str) -> set[str]:
+    """Return what of the database's own a session could pick."""
+    with closing(engine.PostgreSQL.open(url)) as session:
+        rows = session.read(
+            "SELECT proname AS name FROM pg_proc p WHERE p.oid >= 16384 "
+            "AND pg_function_is_visible(p.oid) UNION SELECT oprname FROM pg_operator o "
+            "WHERE o.oid >= 16384 AND pg_operator_is_visible(o.oid) UNION SELECT typname "
+            "FROM pg_type t WHERE t.oid >= 16384 AND pg_type_is_visible(t.oid)"
+        ).to_pylist()
+    return {row["name"] for row in rows}
+
+
+def _take_places(url: str, schema: str = "public") -> None:
+    """Make functions and operators of PostgreSQL's names that fit some arguments better."""
+    run(url, *ROWS, *ENUM, *DOMAINS, *CAST)
+    for arguments in ARGUMENTS:
+        types = arguments.format(any="anyelement")
+        left, right = types.split(", ")
         sides = f"LEFTARG = {left}, RIGHTARG = {right}"
-        run(postgres_url, f"CREATE OPERATOR % (FUNCTION = f, {sides})")
-    if name == "power":
-        plain = "SELECT pg_catalog.power(2, 3) = power(2, 3) AS same"
-        with closing(engine.PostgreSQL.open(postgres_url)) as unchecked:
-            assert unchecked.read(plain).to_pylist() == [{"same": not refused}]
-    if refused:
-        with pytest.raises(InputError, match=f"called like postgres's: {name}\\."):
-            tulle.Database.connect(postgres_url, owners={"person": "id"})
-    else:
-        tulle.Database.connect(postgres_url, owners={"person": "id"}).close()
+        body = f"({types}) RETURNS integer LANGUAGE sql AS 'SELECT 1'"
+        run(
+            url,
+            f"CREATE FUNCTION {schema}.power{body}",
+            f"CREATE OPERATOR {schema}.% (FUNCTION = {schema}.power, {sides})",
+        )
+
+
+def test_nothing_of_the_databases_own_is_called(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """power(2, 3) called power(integer, domain over integer): PostgreSQL's own fit less well."""
+    _take_places(postgres_url)
+    assert _picked(postgres_url) == set()
+    assert true_count(postgres_url, "CAST(id AS INTEGER) % 3 = 2") == 1
+    monkeypatch.setattr(engine.PostgreSQL, "_settle", settled_as_before)
+    assert {"power", "%", "fine"} <= _picked(postgres_url)
+
+
+def test_what_somebody_put_beside_postgresqls_own_is_refused(postgres_url: str) -> None:
+    _take_places(postgres_url, "pg_catalog")
+    # This one is called like none of PostgreSQL's.
+    run(postgres_url, "CREATE FUNCTION pg_catalog.powers() RETURNS integer RETURN 1")
+    with pytest.raises(InputError, match=r"called like postgres's: %, power\."):
+        tulle.Database.connect(postgres_url, owners={"person": "id"})
 
 
 def test_domains_are_the_types_that_they_are_over(postgres_url: str) -> None:
@@ -340,7 +355,7 @@ def test_texts_of_own_types_have_the_usual_collation() -> None:
     for written, end in (('"s"."tag" COLLATE x', ' END) COLLATE "default"'), ('"s"."tag"', " END")):
         given = Typed(exp.column("a"), kind_of_column(written, "postgres"))
         made = conversions.converted(given, Kind(TEXT), None).node.sql("postgres")
-        assert made.endswith(f"pg_catalog.format('%s', a){end}")
+        assert made.endswith(f"FORMAT('%s', a){end}")
 
 
 def test_own_types_are_texts(postgres_url: str) -> None:
@@ -357,3 +372,76 @@ def test_own_types_are_texts(postgres_url: str) -> None:
     database.close()
     with pytest.raises(InputError, match="can be written in several ways"):
         tulle.Database.connect(postgres_url, owners={"own": "m"})
+
+
+# --- rows that are in two tables ------------------------------------------------------------------
+
+SHARED = (
+    "CREATE TABLE base (who integer, other integer, day date)",
+    "CREATE TABLE child () INHERITS (base)",
+    "CREATE TABLE whole (who integer, other integer, day date) PARTITION BY RANGE (who)",
+    "CREATE TABLE middle PARTITION OF whole FOR VALUES FROM (0) TO (10) PARTITION BY RANGE (who)",
+    "CREATE TABLE part PARTITION OF middle FOR VALUES FROM (0) TO (5)",
+    "INSERT INTO child VALUES (1, 2, '2024-01-01'), (2, 3, '2024-01-01')",
+    "INSERT INTO whole VALUES (1, 2, '2024-01-01'), (2, 3, '2024-01-01')",
+)
+
+
+@pytest.mark.parametrize("pair", [("base", "child"), ("whole", "part")])
+@pytest.mark.parametrize(
+    ("declared", "alike"),
+    [
+        ({"owners": ("who", "who")}, True),
+        ({"owners": ("who", "other")}, False),
+        ({"owners": ("who", ["who", "other"])}, False),
+        ({"owners": ("who", None)}, False),
+        ({"owners": (None, "who")}, False),
+        ({"owners": (None, None)}, True),
+        ({"owners": ("who", "who"), "times": "day"}, False),
+    ],
+)
+def test_rows_that_are_in_two_tables_have_one_declaration(
+    pair: tuple[str, str], declared: dict[str, Any], alike: bool, postgres_url: str
+) -> None:
+    """What reads a table reads the tables that inherit from it: private rows were public there."""
+    run(postgres_url, *SHARED)
+    listed = dict(zip(pair, declared["owners"], strict=True))
+    given: dict[str, Any] = {
+        "owners": {table: owner for table, owner in listed.items() if owner is not None},
+        "public": [table for table, owner in listed.items() if owner is None],
+    }
+    if "times" in declared:
+        given["times"] = {pair[1]: declared["times"]}
+    if not alike:
+        with pytest.raises(InputError, match=f"Rows of {pair[1]} are also rows of {pair[0]}"):
+            tulle.Database.connect(postgres_url, **given)
+        return
+    with closing(tulle.Database.connect(postgres_url, **given)) as database:
+        for participant in database.participants():
+            left = database.without(*participant)
+            counts = {tulle.sql(f"SELECT COUNT(*) FROM {table}").truth(left) for table in pair}
+            assert len(counts) == 1
+
+
+def test_rows_shared_with_a_public_table_are_caught(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine.PostgreSQL, "parts", lambda self: ())
+    run(postgres_url, *SHARED)
+    with closing(
+        tulle.Database.connect(postgres_url, owners={"child": "who"}, public=["base"])
+    ) as database:
+        counted = tulle.sql("SELECT COUNT(*) FROM base").truth(database.without("participant", 1))
+        assert counted == 2
+
+
+def test_a_table_that_becomes_part_of_another_one_is_refused(postgres_url: str) -> None:
+    run(postgres_url, "CREATE TABLE base (who integer)", "CREATE TABLE child (who integer)")
+    given = {"owners": {"child": "who"}, "public": ["base"]}
+    with closing(tulle.Database.connect(postgres_url, **given)) as database:
+        question = tulle.sql("SELECT COUNT(*) FROM child JOIN base USING (who)")
+        plan = {"unit": "participant", "epsilon": 1}
+        assert tulle.release(database, question, **plan) is not None
+        run(postgres_url, "ALTER TABLE child INHERIT base")
+        with pytest.raises(QueryError, match="Rows of child are also rows of base"):
+            tulle.release(database, question, **plan)

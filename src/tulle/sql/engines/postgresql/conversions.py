@@ -68,16 +68,11 @@ def _plain(given: Typed, kind: Kind, target: Any) -> Typed:
 
 def _written_out(given: Typed, kind: Kind, target: Any) -> Typed:
     """Return the text of a value of a type of the database's own, whatever casts that has."""
-    there = exp.EQ(this=_builtin("num_nulls", given.node), expression=number(0))
-    shown = _builtin("format", text("%s"), given.node.copy())
+    there = exp.EQ(this=call("num_nulls", given.node), expression=number(0))
+    shown = call("format", text("%s"), given.node.copy())
     made = Typed(exp.Case(ifs=[exp.If(this=there, true=shown)]), kind)
     # The text has the collation of the value, in which functions of texts may fail.
     return collated(made, '"default"') if "collate" in given.kind.stored.lower() else made
-
-
-def _builtin(name: str, *arguments: Any) -> Any:
-    """Return the call of PostgreSQL's function, where one of the database's own may fit better."""
-    return exp.Dot(this=exp.to_identifier("pg_catalog"), expression=call(name, *arguments))
 
 
 def as_numeric(given: Typed) -> Typed:

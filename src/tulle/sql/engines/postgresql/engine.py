@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tulle.core.errors import InputError, MissingExtraError, raise_alone
 from tulle.sql.engines.base import Engine, EngineError, Size, Workspace
-from tulle.sql.expressions.kinds import DOMAIN
 from tulle.sql.schema.catalogue import RESERVED, Catalogue, Definition, Keys
 from tulle.sql.schema.computed import with_computed
 
@@ -32,7 +31,7 @@ SELECT c.relname AS t, a.attname AS c,
        CASE WHEN y.typnamespace = 'pg_catalog'::regnamespace
             THEN format_type(a.atttypid, a.atttypmod)
             WHEN b.typnamespace = 'pg_catalog'::regnamespace
-            THEN format_type(b.oid, b.modifier) || '{domain}'
+            THEN format_type(b.oid, b.modifier)
             ELSE '"' || n.nspname || '"."' || y.typname || '"' END
          || CASE WHEN o.collisdeterministic IS FALSE THEN ' COLLATE ' || quote_ident(o.collname)
             ELSE '' END AS k,
@@ -78,6 +77,19 @@ FROM pg_catalog.pg_class c
 WHERE c.relnamespace = {schema} AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND {only}
 """
 
+_PARTS_OF = """
+WITH RECURSIVE part(top, oid) AS (
+  SELECT i.inhparent, i.inhrelid FROM pg_catalog.pg_inherits i
+  UNION SELECT part.top, i.inhrelid
+  FROM part JOIN pg_catalog.pg_inherits i ON i.inhparent = part.oid
+)
+SELECT w.relname AS whole, p.relname AS part
+FROM part JOIN pg_catalog.pg_class w ON w.oid = part.top
+JOIN pg_catalog.pg_class p ON p.oid = part.oid
+WHERE w.relnamespace = {schema} AND p.relnamespace = {schema}
+ORDER BY 1, 2
+"""
+
 _REASONS = {
     "policies": "has row-level policies for this role. Their conditions are computed on every row, "
     "may fail on one and may look at others. Connect with a role that they do not hold for, or "
@@ -90,44 +102,14 @@ _REASONS = {
 }
 
 _SHADOWED = """
-WITH RECURSIVE reached(oid, uncast) AS (
-  SELECT y.oid, true FROM pg_catalog.pg_type y WHERE y.typnamespace = 'pg_catalog'::regnamespace
-  UNION SELECT c.casttarget, false
-  FROM pg_catalog.pg_cast c JOIN pg_catalog.pg_type s ON s.oid = c.castsource
-  WHERE c.oid >= 16384 AND c.castcontext = 'i' AND s.typnamespace = 'pg_catalog'::regnamespace
-  UNION SELECT y.oid, reached.uncast
-  FROM reached JOIN pg_catalog.pg_type y ON y.typbasetype = reached.oid WHERE y.typtype = 'd'
-), own AS MATERIALIZED (
-  SELECT p.proname, p.proargtypes
-  FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
-  WHERE n.nspname <> 'pg_catalog' AND n.nspname <> 'information_schema'
+SELECT p.proname::text AS name FROM pg_catalog.pg_proc p
+WHERE p.oid >= 16384 AND p.pronamespace = 'pg_catalog'::regnamespace AND EXISTS (
+  SELECT 1 FROM pg_catalog.pg_proc b
+  WHERE b.oid < 16384 AND b.proname = p.proname AND b.pronamespace = p.pronamespace
 )
-SELECT DISTINCT p.proname::text AS name
-FROM own p
-WHERE EXISTS (
-    SELECT 1 FROM pg_catalog.pg_proc b
-    WHERE b.proname = p.proname AND b.pronamespace = 'pg_catalog'::regnamespace
-  )
-  AND NOT EXISTS (
-    SELECT 1 FROM unnest(p.proargtypes::oid[]) AS a(kind)
-    WHERE a.kind NOT IN (SELECT oid FROM reached)
-  )
-  AND (p.proargtypes = '' OR EXISTS (
-    SELECT 1 FROM unnest(p.proargtypes::oid[]) AS a(kind)
-    WHERE a.kind IN (SELECT oid FROM reached WHERE uncast)
-  ))
 UNION
-SELECT o.oprname::text
-FROM pg_catalog.pg_operator o
-WHERE o.oprnamespace <> 'pg_catalog'::regnamespace
-  AND EXISTS (
-    SELECT 1 FROM pg_catalog.pg_operator b
-    WHERE b.oprname = o.oprname AND b.oprnamespace = 'pg_catalog'::regnamespace
-  )
-  AND (o.oprleft = 0 OR o.oprleft IN (SELECT oid FROM reached))
-  AND (o.oprright = 0 OR o.oprright IN (SELECT oid FROM reached))
-  AND (o.oprleft IN (SELECT oid FROM reached WHERE uncast)
-       OR o.oprright IN (SELECT oid FROM reached WHERE uncast))
+SELECT o.oprname::text FROM pg_catalog.pg_operator o
+WHERE o.oid >= 16384 AND o.oprnamespace = 'pg_catalog'::regnamespace
 UNION
 SELECT 'CAST(' || c.castsource::regtype || ' AS ' || c.casttarget::regtype || ')'
 FROM pg_catalog.pg_cast c
@@ -137,11 +119,10 @@ WHERE c.oid >= 16384 AND s.typnamespace = 'pg_catalog'::regnamespace
   AND t.typnamespace = 'pg_catalog'::regnamespace
 ORDER BY 1
 """
-"""Functions, operators and casts that take PostgreSQL's types and are called like its own.
+"""What of the database's own a statement could call although only pg_catalog is searched.
 
-What takes a domain over such a type takes its values as well, and so does what takes a type that
-they become without being told to. Extensions have some of which every argument would have to become
-another: these stay, since PostgreSQL prefers types of its own. Domains have no casts of their own.
+Somebody may put functions and operators there, and casts are in no schema: those between types of
+PostgreSQL's count. What comes with the server has a number below 16384.
 """
 
 _SCHEMA = "(SELECT n.oid FROM pg_catalog.pg_namespace n WHERE n.nspname = '{name}')"
@@ -251,9 +232,9 @@ class PostgreSQL(Engine):
         with self._connection.cursor() as cursor:
             for name, value in _SETTINGS.items():
                 cursor.execute(f"SET {name} = {value}")
-            # Types and functions are PostgreSQL's own before any of the database's.
-            schema = self._schema.replace('"', '""')
-            cursor.execute(f'SET search_path = pg_catalog, "{schema}", pg_temp')
+            # Tables are read by their full names, and whatever has none is PostgreSQL's own: a
+            # function of the database's could fit the arguments better.
+            cursor.execute("SET search_path = pg_catalog, pg_temp")
 
     def _limit(self, memory: Size) -> None:
         """Keep to a public limit of memory and of temporary files.
@@ -291,7 +272,7 @@ class PostgreSQL(Engine):
         scope = {"schema": self._listed, "only": chosen}
         tables: dict[str, dict[str, str]] = {}
         computed: dict[str, dict[str, str]] = {}
-        for row in self.read(_COLUMNS.format(domain=DOMAIN, **scope)).to_pylist():
+        for row in self.read(_COLUMNS.format(**scope)).to_pylist():
             tables.setdefault(row["t"], {})[row["c"]] = row["k"]
             if row["computed"] is not None:
                 computed.setdefault(row["t"], {})[row["c"]] = row["computed"]
@@ -315,6 +296,10 @@ class PostgreSQL(Engine):
 
     def place(self, table: str) -> tuple[str, ...]:
         return (self._schema,)
+
+    def parts(self) -> list[tuple[str, str]]:
+        rows = self.read(_PARTS_OF.format(schema=self._listed)).to_pylist()
+        return [(row["whole"], row["part"]) for row in rows]
 
     def keys(self) -> Keys:
         whole: dict[int, tuple[str, str, list[str], str | None, list[str]]] = {}
