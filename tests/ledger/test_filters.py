@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,9 @@ from hypothesis import strategies as st
 
 import tulle
 from tulle.core.events import (
+    Approximate,
+    BoundedRange,
+    Composed,
     Event,
     Gaussian,
     Pure,
@@ -25,6 +29,7 @@ from tulle.core.events import (
 from tulle.core.guarantee import Guarantee
 from tulle.ledger.divergence import (
     best_order,
+    concentration,
     conversion,
     divergence,
     largest_pure,
@@ -278,6 +283,234 @@ def test_gaussian_noise_spends_no_delta_and_ends_addition() -> None:
     whole = Step(Fraction(9, 10)).body
     assert not found.admits(paid.after("debit", whole))
     assert Totals.from_json(paid.to_json()) == paid
+
+
+# The same with noise of every kind, composed in one debit or one by one: exact laws of losses.
+
+GRID = 16
+"""Losses are multiples of 1/16, as those of discrete Gaussian noise of variance 8 are."""
+REACH = 2000
+"""In such steps, the largest loss that is followed."""
+
+Law = dict[int, float]
+"""How probable each loss is, in steps of the grid."""
+
+
+def flipped(epsilon: Fraction) -> list[Law]:
+    """Randomised response."""
+    up = 1 / (1 + math.exp(-float(epsilon)))
+    return [{int(epsilon * GRID): up, -int(epsilon * GRID): 1 - up}]
+
+
+def chosen(epsilon: Fraction) -> list[Law]:
+    """A choice of two whose log-ratios are t and t - epsilon, for each t on the grid."""
+    e, steps, laws = float(epsilon), int(epsilon * GRID), []
+    for step in range(1, steps):
+        up = -math.expm1(step / GRID - e) / -math.expm1(-e)
+        laws.append({step: up, step - steps: 1 - up})
+    return laws
+
+
+def rounded_gaussian() -> list[Law]:
+    """Discrete Gaussian noise of variance 8 on a number that moves by one; its tails left out."""
+    weight = {k: math.exp(-(k**2) / 16) for k in range(-16, 17)}
+    whole = sum(math.exp(-(k**2) / 16) for k in range(-60, 61))
+    # ln of the density at k over that at k shifted by one
+    return [{1 - 2 * k: mass / whole for k, mass in weight.items()}]
+
+
+def laws_of(event: Event) -> list[Law]:
+    """Return the laws of the losses that an event may have, without its leaks."""
+    if isinstance(event, Composed):
+        laws: list[Law] = [{0: 1.0}]
+        for part in event.events:
+            laws = [_together(one, two) for one in laws for two in laws_of(part)]
+        return laws
+    if isinstance(event, BoundedRange):
+        return chosen(event.epsilon)
+    if isinstance(event, Gaussian):
+        assert event.rho == Fraction(1, 16)
+        return rounded_gaussian()
+    assert isinstance(event, Pure | Approximate)
+    return flipped(event.epsilon)
+
+
+def _together(one: Law, two: Law) -> Law:
+    found: Law = {}
+    for (a, p), (b, q) in product(one.items(), two.items()):
+        found[a + b] = found.get(a + b, 0.0) + p * q
+    return found
+
+
+def leak_of(event: Event) -> float:
+    """Return the probability that an event tells which of two neighbours it was."""
+    if isinstance(event, Composed):
+        return 1 - math.prod(1 - leak_of(part) for part in event.events)
+    return float(event.delta) if isinstance(event, Approximate) else 0.0
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question with what it does, and the guarantee that it states beside."""
+
+    event: Event
+    epsilon: Fraction
+    delta: Fraction = Fraction(0)
+
+    @property
+    def body(self) -> dict[str, Any]:
+        price = Guarantee.of("edge", epsilon=self.epsilon, delta=self.delta)
+        return {"guarantee": price.to_json(), "event": event_to_json(self.event)}
+
+
+NOISE = Gaussian(Fraction(1, 16))
+NOISY = Asked(NOISE, Fraction(1, 100), Fraction(3, 20))
+"""Hardly any epsilon, and a delta that accounts do not count: they count rho."""
+BATCH = Asked(Composed((NOISE,) * 3), Fraction(3, 100), Fraction(9, 20))
+MIXED = Asked(Composed((NOISE, Pure(Fraction(1, 4)))), Fraction(13, 50), Fraction(3, 20))
+FLIPS = Asked(Composed((Pure(Fraction(1, 8)),) * 4), Fraction(1, 2))
+CHOICE = Asked(BoundedRange(Fraction(1, 2)), Fraction(1, 2))
+LEAKS = Asked(
+    Composed((Approximate(Fraction(1, 16), Fraction(1, 16)),) * 3), Fraction(3, 16), Fraction(3, 16)
+)
+LEAK = Asked(Approximate(Fraction(1, 8), Fraction(1, 16)), Fraction(1, 8), Fraction(1, 16))
+
+
+def gained_by(found: Filter, asked: list[Asked]) -> float:
+    """Return the largest delta, at the account's epsilon, over all ways to ask."""
+    losses = np.arange(-REACH, REACH + 1) / GRID
+
+    @cache
+    def value(totals: Totals) -> Any:
+        best = np.maximum(0.0, -np.expm1(float(found.epsilon) - losses))
+        for one in asked:
+            after = totals.after("debit", one.body)
+            if not found.admits(after):
+                continue
+            leak, later = leak_of(one.event), value(after)
+            for law in laws_of(one.event):
+                moved = sum(mass * np.roll(later, -step) for step, mass in law.items())
+                # Whoever rolled over an end is not followed.
+                width = max(map(abs, law))
+                moved[:width], moved[len(moved) - width :] = 0.0, best[len(moved) - width :]
+                best = np.maximum(best, leak + (1 - leak) * moved)
+        return best
+
+    return float(value(opened(found))[REACH])
+
+
+MIXES = {
+    "Gaussian noise": [NOISY],
+    "batches of it": [BATCH],
+    "with flips": [MIXED, Asked(Pure(Fraction(1, 4)), Fraction(1, 4))],
+    "flips at once": [FLIPS, NOISY],
+    "choices": [CHOICE],
+    "leaks at once": [LEAKS, NOISY],
+    "leaks and batches": [LEAK, BATCH, FLIPS],
+}
+TERMS = tight(Fraction(1, 2), Fraction(3, 8), Fraction(3, 16))
+
+
+def test_the_guarantees_beside_the_events_are_true() -> None:
+    for one in (NOISY, BATCH, MIXED, CHOICE, LEAKS, LEAK):
+        for law in laws_of(one.event):
+            lost = sum(
+                mass * max(0.0, -math.expm1(float(one.epsilon) - step / GRID))
+                for step, mass in law.items()
+            )
+            leak = leak_of(one.event)
+            assert leak + (1 - leak) * lost <= float(one.delta) + 1e-12
+
+
+@pytest.mark.parametrize("mix", MIXES)
+def test_no_mix_of_noise_gains_more_than_the_account_says(mix: str) -> None:
+    gained = gained_by(TERMS, MIXES[mix])
+    assert 0.02 < gained <= float(TERMS.delta)
+
+
+def forgetful_of_parts(event: Event) -> bool:
+    return isinstance(event, Gaussian)
+
+
+def broken_sum(event: Event, order: Fraction) -> tuple[Fraction, Fraction]:
+    if isinstance(event, Composed):
+        return divergence(event.events[0], order)
+    return divergence(event, order)
+
+
+def broken_leaks(event: Event, order: Fraction) -> tuple[Fraction, Fraction]:
+    cost, delta = divergence(event, order)
+    return cost, Fraction(1, 16) if delta else delta
+
+
+def rho_alone(event: Event, order: Fraction) -> tuple[Fraction, Fraction]:
+    cost, delta = divergence(event, order)
+    return (event.rho, delta) if isinstance(event, Gaussian) else (cost, delta)
+
+
+@pytest.mark.parametrize(
+    ("name", "broken", "mix"),
+    [
+        ("has_gaussian", forgetful_of_parts, "batches of it"),
+        ("divergence", broken_leaks, "leaks at once"),
+    ],
+)
+def test_events_that_are_added_up_wrongly_are_caught(
+    monkeypatch: pytest.MonkeyPatch, name: str, broken: Any, mix: str
+) -> None:
+    monkeypatch.setattr(f"tulle.ledger.totals.{name}", broken)
+    assert gained_by(TERMS, MIXES[mix]) > float(TERMS.delta) * 1.05
+
+
+ORDERS_TRIED = [Fraction(9, 8), Fraction(2), Fraction(9), Fraction(65)]
+EVENTS = [NOISE, BATCH.event, MIXED.event, FLIPS.event, CHOICE.event, Pure(Fraction(4))]
+
+
+def moment(event: Event, order: Fraction) -> float:
+    """Return the largest Rényi divergence of an event's laws, exactly.
+
+    Every way to ask has at most the product of the moments, whatever it looks at.
+    """
+    a = float(order) - 1
+    means = (sum(m * math.exp(a * s / GRID) for s, m in law.items()) for law in laws_of(event))
+    return math.log(max(means)) / a
+
+
+@pytest.mark.parametrize("order", ORDERS_TRIED)
+@pytest.mark.parametrize("event", EVENTS)
+def test_divergence_and_rho_bound_the_exact_moments(event: Event, order: Fraction) -> None:
+    rho, exact = concentration(event), moment(event, order)
+    assert rho is not None
+    assert exact <= float(divergence(event, order)[0]) + 1e-9
+    assert exact <= float(order * rho) + 1e-9
+
+
+def half_range(event: Event, order: Fraction) -> tuple[Fraction, Fraction]:
+    cost, delta = divergence(event, order)
+    return cost / 2 if isinstance(event, BoundedRange) else cost, delta
+
+
+@pytest.mark.parametrize("broken", [broken_sum, rho_alone, half_range])
+def test_divergences_that_are_too_small_are_caught(broken: Any) -> None:
+    pairs = product(EVENTS, ORDERS_TRIED)
+    assert any(moment(*pair) > float(broken(*pair)[0]) * 1.05 for pair in pairs)
+
+
+def test_rho_is_no_larger_than_it_must_be() -> None:
+    """Some order needs it: half of it would not do. So the sums above are not slack."""
+    near = Fraction(1001, 1000)
+    for event in (NOISE, BATCH.event, FLIPS.event, CHOICE.event):
+        assert moment(event, near) > 0.9 * float(concentration(event) or 0), event
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_budgets_that_are_carried_over_pay_for_no_more_than_they_add_up_to(count: int) -> None:
+    """After so many periods: the terms of one, so many times over, whatever was asked when."""
+    each = tight(Fraction(1, 4), Fraction(1, 8), Fraction(1, 16))
+    found = each.times(count)
+    assert found.epsilon == each.epsilon * count
+    assert found.delta <= each.delta * count
+    assert gained_by(found, [NOISY, LEAK]) <= float(found.delta)
 
 
 @pytest.fixture

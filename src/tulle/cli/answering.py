@@ -12,7 +12,7 @@ import typer
 
 from tulle.cli.asking import Asking, DataVersion, LedgerAccount
 from tulle.cli.common import BAD_INPUT, print_json, printer, showing_progress, warn
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, TulleError
 
 if TYPE_CHECKING:
     from tulle.core.dataset import Dataset
@@ -163,9 +163,10 @@ def answer(
         left, kept = session.remaining, release.debit not in booked
     failure = None
     if after is not None:
+        # By now it is paid for: whatever goes wrong, the answer itself is shown.
         try:
             release = after(release)
-        except OSError as error:
+        except Exception as error:  # noqa: BLE001
             failure = _unwritten("What was made of the release", error)
     failure = save(release, out) or failure
     if as_csv:
@@ -211,14 +212,17 @@ def save(release: Release, out: Path | None) -> str | None:
             release.table().to_csv(out)
         else:
             release.save(out)
-    except OSError as error:
+    except Exception as error:  # noqa: BLE001
         return _unwritten("The release", error)
     return None
 
 
-def _unwritten(what: str, error: OSError) -> str:
+def _unwritten(what: str, error: Exception) -> str:
+    why = getattr(error, "strerror", None) or (
+        str(error).removesuffix(".") if isinstance(error, TulleError) else type(error).__name__
+    )
     return (
-        f"{what} could not be written ({error.strerror}). The release is paid for and shown above; "
+        f"{what} could not be written ({why}). The release is paid for and shown above; "
         "a ledger keeps it as well."
     )
 

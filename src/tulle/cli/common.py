@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import ast
 import functools
+import io
 import json
 import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ import typer
 from tulle.cli.grouping import flatten
 from tulle.core.errors import (
     BudgetError,
+    InputError,
     InterruptedAnswer,
     LedgerError,
     TulleError,
@@ -36,6 +38,9 @@ BUDGET_REFUSED = 3
 LEDGER_PROBLEM = 4
 UNEXPECTED = 70
 """What a program ends with, by custom, when the fault is its own."""
+
+WRITTEN = frozenset({"out", "save", "figure", "output"})
+"""Parameters that name a file which a command writes."""
 
 INTERRUPTED = 130
 """What a program ends with, by custom, when it was interrupted from the keyboard."""
@@ -80,7 +85,13 @@ def print_json(data: Any) -> None:
     """Print one JSON document; numbers that JSON cannot write become null."""
     from tulle.core.codec import finite
 
-    typer.echo(json.dumps(finite(data), indent=2, ensure_ascii=False, allow_nan=False))
+    held = finite(data)
+    written = json.dumps(held, indent=2, ensure_ascii=False, allow_nan=False)
+    try:
+        written.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeError:  # a terminal without such letters, or half a letter
+        written = json.dumps(held, indent=2, allow_nan=False)
+    typer.echo(written)
 
 
 def in_options(message: str) -> str:
@@ -157,7 +168,9 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(plain)
     def wrapped(**given: Any) -> None:
         as_json = bool(given.get("as_json"))
+        _print_every_letter()
         try:
+            check_written(given)
             plain(**given)
         except TulleError as error:
             raise_alone(typer.Exit(_failed(type(error).__name__, str(error), error, as_json)))
@@ -178,6 +191,38 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
             raise_alone(typer.Exit(_failed("fault", _fault(error), error, as_json)))
 
     return wrapped
+
+
+def _print_every_letter() -> None:
+    """See that no letter of an answer, which is paid for, makes printing fail."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def check_written(given: Mapping[str, Any]) -> None:
+    """Refuse to write over what a command reads, or over any ledger or database.
+
+    Raises:
+        InputError: naming the option.
+    """
+    read = [value for name, value in given.items() if name not in WRITTEN]
+    for place in (given[name] for name in WRITTEN & given.keys()):
+        if place is None or not os.path.isfile(place):
+            continue
+        with open(place, "rb") as file:
+            held = file.read(16)
+        precious = held.startswith(b"SQLite format 3") or held[8:12] == b"DUCK"
+        if precious or any(_is_file(value, place) for value in read):
+            what = "a ledger or a database" if precious else "read by this command"
+            raise InputError(f"{place} is {what} and would be written over. Choose another file.")
+
+
+def _is_file(value: Any, place: Any) -> bool:
+    """Say whether something that was given is a file, by whichever name."""
+    if not isinstance(value, str | os.PathLike) or not os.path.isfile(value):
+        return False
+    return os.path.samefile(value, place)
 
 
 def _failed(kind: str, message: str, error: BaseException, as_json: bool) -> int:

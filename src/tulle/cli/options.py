@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tulle.cli.asking import Asking
-from tulle.cli.common import progress, show_custodian, warn
+from tulle.cli.common import progress, show_custodian
 from tulle.core.errors import InputError, UnitError
-from tulle.core.validate import counted
+from tulle.core.validate import counted, whole_number
 
 if TYPE_CHECKING:
     from tulle.core.dataset import Dataset
@@ -258,8 +258,8 @@ class Network:
                 progress=report,
             )
         if graph.dropped.outside:
-            # For the custodian at the console alone: no plan, release or error says it.
-            warn(f"Left out: {counted(graph.dropped.outside, 'edge')} of nodes that --nodes lacks.")
+            left_out = counted(graph.dropped.outside, "edge")
+            show_custodian(f"Left out: {left_out} of nodes that --nodes lacks.")
         show_custodian(graph.what_was_read())
         if self.attributes is not None:
             return graph.with_attributes(nodes=str(self.attributes))
@@ -268,8 +268,10 @@ class Network:
     def declared(self) -> int | str | None:
         """Return the declared nodes: a number, or the name of a file."""
         given = self.nodes
-        number = given is not None and given.lstrip("-").isascii() and given.lstrip("-").isdigit()
-        return int(given) if given is not None and number else given
+        number = None if given is None else whole_number(given.removeprefix("-"))
+        if given is None or number is None:
+            return given
+        return -number if given.startswith("-") else number
 
     def public(self, price: Price) -> str:
         """Say what everybody may know about the network under the unit."""
@@ -331,6 +333,5 @@ def _columns(text: str | None) -> list[int | str] | None:
     if text is None:
         return None
     names = [name.strip() for name in text.split(",")]
-    if all(name.isascii() and name.isdigit() for name in names):
-        return [int(name) for name in names]
-    return list(names)
+    numbers = [whole_number(name) for name in names]
+    return list(names) if None in numbers else [number for number in numbers if number is not None]

@@ -13,6 +13,7 @@ from numba.core import event, types
 from numba.extending import intrinsic, typeof_impl
 
 from tulle.core.progress import report
+from tulle.core.validate import whole_number
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Result = TypeVar("_Result")
@@ -95,9 +96,8 @@ _SMALL_WORK = 200_000
 
 def thread_count() -> int:
     """Return how many threads a kernel may use; the variable TULLE_THREADS overrides it."""
-    asked = os.environ.get("TULLE_THREADS", "")
-    if asked.isdigit() and int(asked) > 0:
-        return int(asked)
+    if asked := whole_number(os.environ.get("TULLE_THREADS", "")):
+        return asked
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:

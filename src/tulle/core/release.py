@@ -238,7 +238,7 @@ class Release:
             )
         except InputError:
             raise
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is no release
             why = "no JSON" if isinstance(error, json.JSONDecodeError) else repr(error)
             raise_alone(
                 InputError(

@@ -116,6 +116,17 @@ def short_up(value: Fraction) -> Fraction:
     return Fraction(math.ceil(math.ldexp(mantissa, 30))) * Fraction(2) ** (exponent - 30)
 
 
+def whole_number(text: str) -> int | None:
+    """Return the whole number that a text is, of at most 18 digits; None when it is none.
+
+    Example:
+        >>> whole_number(" 12 "), whole_number("²"), whole_number("9" * 5000)
+        (12, None, None)
+    """
+    bare = text.strip()
+    return int(bare) if bare.isascii() and bare.isdigit() and len(bare) <= 18 else None
+
+
 # --- checks of arguments ----------------------------------------------------------------------
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tulle.core.errors import InputError, raise_alone
+from tulle.core.validate import whole_number
 
 VERSION = 3
 """The version of the file format. Version 1, of tulle 0.1, has no running totals; version 2 knows
@@ -59,12 +60,13 @@ class Head:
             InputError: when the text is not a head.
         """
         count, _, digest = text.strip().partition(":")
+        number = whole_number(count)
         hexadecimal = len(digest) == 64 and not set(digest) - set("0123456789abcdef")
-        if not (count.isascii() and count.isdigit() and hexadecimal):
+        if number is None or not hexadecimal:
             raise InputError(
                 f"A head is written count:digest, as the ledger shows it; got {text!r}."
             )
-        return cls(int(count), digest)
+        return cls(number, digest)
 
 
 @dataclass(frozen=True)

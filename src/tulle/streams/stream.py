@@ -49,7 +49,7 @@ from tulle.core.query import Query
 from tulle.core.release import Release
 from tulle.core.source import Source
 from tulle.core.unit import Unit
-from tulle.core.validate import Number, counted, rational, round_up, text
+from tulle.core.validate import Number, counted, rational, round_up, text, whole_number
 from tulle.ledger.chain import Entry, canonical
 from tulle.ledger.ledger import Ledger
 from tulle.ledger.session import Session
@@ -396,10 +396,12 @@ def find_stream(ledger: Ledger, account: str, stream: str | int) -> Entry:
         InputError: when the account has no such stream.
     """
     known = [entry for entry in ledger.debits(account) if "stream" in entry.body]
-    if isinstance(stream, str) and not stream.isdigit():
-        found = [entry for entry in known if len(stream) >= 8 and entry.digest.startswith(stream)]
+    number = whole_number(stream) if isinstance(stream, str) else stream
+    if number is None:
+        name = str(stream)
+        found = [entry for entry in known if len(name) >= 8 and entry.digest.startswith(name)]
     else:
-        found = known[int(stream) - 1 : int(stream)] if int(stream) >= 1 else []
+        found = known[number - 1 : number] if number >= 1 else []
     if len(found) == 1:
         return found[0]
     listed = "; ".join(f"{n}: {e.body['question']}" for n, e in enumerate(known, start=1))

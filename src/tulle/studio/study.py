@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tulle.core.errors import InputError
+from tulle.core.validate import whole_number
 from tulle.ledger.ledger import Ledger
 from tulle.studio.data_worker import DataWorker
 from tulle.studio.jobs import Job
@@ -161,17 +162,6 @@ def parse_groups(text: str) -> dict[str, list[Any]] | None:
     from tulle.sql.schema.declarations import read_groups
 
     return read_groups(text, "groups as COLUMN = A, B, one column on each line")
-
-
-def whole_number(text: str) -> int | None:
-    """Return the whole number that a text is, of at most 18 digits; None when it is none.
-
-    Example:
-        >>> whole_number(" 12 "), whole_number("²"), whole_number("9" * 5000)
-        (12, None, None)
-    """
-    bare = text.strip()
-    return int(bare) if bare.isascii() and bare.isdigit() and len(bare) <= 18 else None
 
 
 def parse_count(text: str, of_what: str) -> int | None:

@@ -219,9 +219,8 @@ def test_nodes_can_be_a_file_of_names(run: Run, tmp_path: Path) -> None:
         (tmp_path / "net.csv").write_text(rows)
         found = [run(*asked, "--unit", unit, "--json") for unit in ("edge", "node")]
         assert [ran.code for ran in found] == [0, 0]
-        said.append([ran.out for ran in found])
-        # The custodian's console alone says that somebody else was in the file.
-        assert ("1 edge of nodes that --nodes lacks" in found[0].err) == ("stranger" in rows)
+        # A terminal says that somebody else was in the file; what may end in a log does not.
+        said.append([ran.out + ran.err for ran in found])
     assert all(words == said[0] for words in said)
     declared = run(*asked, "--unit", "edge", "--json").json()
     assert declared["guarantee"]["assumptions"] == []

@@ -14,6 +14,8 @@ from tulle.cli import answering, options
 from tulle.cli.commands import plan
 from tulle.cli.common import command
 from tulle.core.errors import InputError
+from tulle.core.unit import Unit
+from tulle.core.validate import whole_number
 
 if TYPE_CHECKING:
     from tulle.core.dataset import Dataset
@@ -211,12 +213,18 @@ class Finish:
     whole: Whole = False
     save: Save = None
 
-    def steps(self, query: Query) -> Callable[[Release], Release]:
+    def steps(self, query: Query, dataset: Dataset) -> Callable[[Release], Release]:
         """Return what is done with the release, checked before anything is paid."""
         if (self.low_rank or self.positive or self.whole) and query.name != "weights":
             raise InputError("--low-rank, --positive and --whole are for totals: 'weights(...)'.")
-        if self.low_rank not in (None, "auto") and not str(self.low_rank).isdigit():
-            raise InputError(f"--low-rank is a whole number or auto; got {self.low_rank!r}.")
+        if self.low_rank not in (None, "auto"):
+            rank, shape = whole_number(str(self.low_rank)), dataset.facts(Unit.of("participant"))
+            most = min(shape["rows"] or 0, shape["columns"] or 0)
+            if rank is None or (most and rank > most):
+                upto = f" up to {most}, the shorter side," if most else ""
+                raise InputError(
+                    f"--low-rank is a whole number{upto} or auto; got {self.low_rank!r}."
+                )
         if self.save is not None:
             if self.save.suffix not in (".csv", ".npy"):
                 raise InputError(f"--save writes .csv or .npy; got {self.save}.")
@@ -285,10 +293,11 @@ def ask(
     query = reading.parse(question, price, reader)
     ledger_account = booking.ledger_account(file.name)
     answering.check_out(out)
-    after = finish.steps(query)
+    dataset = reader(file)
+    after = finish.steps(query, dataset)
     asking = answer_options.asking(query, price, None if like is None else reader(like))
     answering.answer(
-        reader(file),
+        dataset,
         asking,
         ledger_account,
         _public(price),
@@ -325,14 +334,15 @@ def _read_table(path: Path, *, named: ColumnOptions, grid: dict[str, Any]) -> Da
 def _names(text: str, what: str) -> int | list[Any]:
     if text.startswith("@"):
         listed = Path(text[1:]).read_text(encoding="utf-8").splitlines()
-    elif text.isascii() and text.isdigit():
-        return int(text)
+    elif (number := whole_number(text)) is not None:
+        return number
     else:
         listed = [name.strip() for name in text.split(",")]
     listed = [name for name in listed if name]
     if not listed:
         raise InputError(f"{what} names nothing.")
-    return [int(name) for name in listed] if all(name.isdigit() for name in listed) else listed
+    numbers = [whole_number(name) for name in listed]
+    return listed if None in numbers else numbers
 
 
 def _read_bits(path: Path, *, threshold: str | None, no_header: bool) -> Dataset:

@@ -13,6 +13,7 @@ from tulle.cli import answering, options
 from tulle.cli.commands import plan
 from tulle.cli.common import command, print_json, printer
 from tulle.core.errors import InputError, QueryError, raise_alone
+from tulle.core.validate import whole_number
 from tulle.sql.dialect import DEFAULT
 
 if TYPE_CHECKING:
@@ -519,4 +520,5 @@ def _show_outline(outline: Outline) -> None:
 
 def _count(text: str | None) -> int | str | None:
     """Return what is a whole number as one; what is not is refused with the question."""
-    return int(text) if text is not None and text.isascii() and text.isdigit() else text
+    number = None if text is None else whole_number(text)
+    return text if number is None else number

@@ -12,6 +12,8 @@ import typer
 from tulle.cli import options
 from tulle.cli.common import command, print_json, printer
 from tulle.core.errors import InputError, raise_alone
+from tulle.core.reading import reading
+from tulle.core.validate import whole_number
 
 if TYPE_CHECKING:
     from tulle.core.release import Release
@@ -139,15 +141,19 @@ def _question(written: str) -> tuple[str, Any]:
     name, mark, categories = written.partition("=")
     if not mark or not name:
         raise InputError(f"--ask is written NAME=A,B,... or NAME=NUMBER; got {written!r}.")
-    if categories.isdigit():
-        return name, int(categories)
+    if (number := whole_number(categories)) is not None:
+        return name, number
     return name, [category.strip() for category in categories.split(",")]
 
 
 def _category(form: Form, name: str, given: str) -> Any:
     """Return a category as the survey has it: a text, or a whole number."""
     categories = form.survey[name].categories
-    read = int(given) if isinstance(categories[0], int) and given.lstrip("-").isdigit() else given
+    if isinstance(categories, range):
+        number = whole_number(given)
+        read = given if number is None else number
+    else:
+        read = next((category for category in categories if str(category) == given), given)
     if read not in categories and len(categories) <= _MOST_LISTED:
         # The categories are public; the answer is not.
         raise InputError(
@@ -159,21 +165,18 @@ def _category(form: Form, name: str, given: str) -> Any:
 def _read_form(path: Path) -> Form:
     from tulle.surveys import Form
 
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError):
-        raise_alone(InputError(f"{path.name} is not a form written by tulle."))
-    return Form.from_json(data)
+    with reading(path.name, "it is not a form written by tulle"):
+        return Form.from_json(json.loads(path.read_text(encoding="utf-8")))
 
 
 def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    with path.open(encoding="utf-8") as text:
+    with path.open("rb") as text:
         for number, line in enumerate(text, 1):
             if not line.strip():
                 continue
             try:
-                report = json.loads(line)
-            except json.JSONDecodeError:
+                report = json.loads(line.decode("utf-8"))
+            except (ValueError, RecursionError):
                 report = None
             if not isinstance(report, dict):
                 raise InputError(f"{path.name}, line {number}: not one JSON object.")

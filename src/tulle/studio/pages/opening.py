@@ -10,12 +10,13 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from tulle.core.errors import InputError, LedgerError
+from tulle.core.validate import whole_number
 from tulle.sql.schema.declarations import read_pairs
 from tulle.studio import words
 from tulle.studio.data_worker import database_suffixes, database_url
 from tulle.studio.responses import go, page, state_of
 from tulle.studio.state import StudioState
-from tulle.studio.study import Study, place_name, whole_number
+from tulle.studio.study import Study, place_name
 
 router = APIRouter()
 
