@@ -50,6 +50,7 @@ from tulle.lp.exact import exceeds
 from tulle.lp.first_order import advance_deletion, deletion_steps, raise_deletions, repair
 from tulle.lp.interior import Interior
 from tulle.lp.problem import PackingProblem, check_threshold, transpose
+from tulle.lp.program import most_steps
 from tulle.lp.reduce import ReducedDeletion, reduce_deletion
 
 _FINEST = 1e-11
@@ -386,6 +387,8 @@ class FirstOrderDeletion(Run):
         )
         self.offer_deletions(self.last[0])
         self.offer_multipliers(self.last[1], self.last[3])
+        # Then it is for exact arithmetic, as where nobody but that can tell.
+        self.exhausted = bool(self.memory[2] > most_steps(len(self.reduced.rows)))
         if self.memory[2] > self.patience and len(self.reduced.rows) <= _HIGHS_ENTRIES:
             self.patience *= 4.0
             deletions, pressures, covers = highs.deletion_vectors(
@@ -394,7 +397,7 @@ class FirstOrderDeletion(Run):
             self.offer_deletions(deletions)
             self.offer_multipliers(pressures, covers)
             # Vertices this good that do not decide leave a tie, or all but a tie.
-            self.exhausted = self.upper - self.lower <= _TIE * self.upper
+            self.exhausted |= self.upper - self.lower <= _TIE * self.upper
 
     def resume(self, state: tuple[Array, ...]) -> None:
         """Start from the state that a run at another threshold ended in."""

@@ -8,20 +8,31 @@ slow, and is reached only when D(tau) is within about 1e-11 of the number it is 
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import NamedTuple
 
 from tulle.lp.problem import PackingProblem
 
 Row = dict[int, Fraction]
 
 
+class Climbed(NamedTuple):
+    """Where the simplex method ended: what is not named is zero."""
+
+    value: Fraction
+    levels: Row
+    """The variables."""
+    multipliers: Row
+    """The rows' multipliers, which are optimal if the value is."""
+
+
 def exceeds(problem: PackingProblem, tau: float, target: Fraction) -> bool:
     """Return whether the least deletion at ``tau`` is above ``target``, in exact arithmetic."""
-    return climb(*_dual(problem, Fraction(tau)), target) > target
+    return climb(*_dual(problem, Fraction(tau)), target).value > target
 
 
 def least_deletion(problem: PackingProblem, tau: float) -> Fraction:
     """Return the least deletion at ``tau`` exactly. For small problems."""
-    return climb(*_dual(problem, Fraction(tau)), None)
+    return climb(*_dual(problem, Fraction(tau)), None).value
 
 
 def _dual(problem: PackingProblem, tau: Fraction) -> tuple[list[Row], list[Fraction], Row]:
@@ -61,8 +72,11 @@ def _dual(problem: PackingProblem, tau: Fraction) -> tuple[list[Row], list[Fract
 
 def climb(
     rows: list[Row], sides: list[Fraction], objective: Row, target: Fraction | None
-) -> Fraction:
-    """Maximise from the origin; stop at the optimum, or above ``target``."""
+) -> Climbed:
+    """Maximise from the origin; stop at the optimum, or above ``target``.
+
+    All three are changed on the way.
+    """
     count = 1 + max((max(row, default=-1) for row in [*rows, objective]), default=-1)
     basis = [count + index for index in range(len(rows))]
     value = Fraction(0)
@@ -90,7 +104,9 @@ def climb(
         gain = objective.pop(entering)
         value += gain * sides[pivot]
         _subtract(objective, chosen, gain)
-    return value
+    levels = {name: sides[row] for row, name in enumerate(basis) if name < count}
+    gains = {name - count: -gain for name, gain in objective.items() if name >= count}
+    return Climbed(value, levels, gains)
 
 
 def _subtract(row: Row, other: Row, factor: Fraction) -> None:

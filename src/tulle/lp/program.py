@@ -4,8 +4,12 @@
 
 Three methods give vectors: a restarted, reflected Halpern primal-dual hybrid gradient method
 (:mod:`tulle.lp.first_order` says more), the simplex method of HiGHS, and the simplex method in
-exact arithmetic. Those of the first two are certified by whoever set up the program, so nothing is
-taken on trust.
+exact arithmetic. What they give is certified by whoever set up the program, so nothing is taken on
+trust.
+
+*It ends.* The first method is used for a number of steps that is fixed, then the last one, which
+Bland's rule ends on every program. So whether there is an answer never depends on how numbers of 53
+bits round.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ import numpy as np
 from tulle.core.arrays import Array
 from tulle.core.compiled import compiled
 from tulle.lp import highs
-from tulle.lp.exact import Row, climb
+from tulle.lp.exact import Climbed, Row, climb
 from tulle.lp.first_order import is_due, rebalance, reset
 
 _CHECK = 40
@@ -27,6 +31,12 @@ _PATIENCE = 4_000
 _ASKED = 2
 _HIGHS_ENTRIES = 100_000
 _EXACT_ENTRIES = 2_000
+_LAST, _LAST_OF_SMALL = 2**24, 2**17
+
+
+def most_steps(entries: int) -> int:
+    """Return how many steps of a first-order method are made before exact arithmetic takes over."""
+    return _LAST_OF_SMALL if entries <= _EXACT_ENTRIES else _LAST
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +89,19 @@ class Program:
         Costs are at least zero, so the dual is feasible at zero, and Bland's rule ends the simplex
         method in fractions. It is slow.
         """
+        return self._climbed(target).value
+
+    def exact(self) -> tuple[Array, Array]:
+        """Return the best x and multipliers of the rows, found exactly and rounded once."""
+        found = self._climbed(None)
+        x, multipliers = np.zeros(len(self.cost)), np.zeros(len(self.right))
+        for made, given in ((x, found.multipliers), (multipliers, found.levels)):
+            for place, value in given.items():
+                if place < len(made):
+                    made[place] = float(value)
+        return x, multipliers
+
+    def _climbed(self, target: Fraction | None) -> Climbed:
         duals: list[Row] = [{} for _ in self.cost]
         objective: Row = {}
         for row, right in enumerate(self.right.tolist()):
@@ -92,24 +115,23 @@ class Program:
                 objective[len(self.right) + column] = -Fraction(upper)
         return climb(duals, [Fraction(cost) for cost in self.cost.tolist()], objective, target)
 
-    def attempts(
-        self, *, balance: float = 1.0, endless: bool = False
-    ) -> Iterator[tuple[Array, Array]]:
+    def attempts(self, *, balance: float = 1.0) -> Iterator[tuple[Array, Array]]:
         """Yield x and the rows' multipliers, better and better ones, for the caller to certify.
 
         They come from the first-order method and, where that takes long and the program is not
-        large, from HiGHS in between. Where both are of no avail and the program is small, it ends
-        unless it is to be ``endless``: then it is for exact arithmetic.
+        large, from HiGHS in between. Where both are of no avail, the last are those of exact
+        arithmetic; a caller that has the exact value otherwise does not ask for them.
         """
         run = FirstOrderProgram(self, balance=balance)
         asked = 0
-        while True:
+        while run.made <= most_steps(len(self.columns)):
             yield run.advance(_CHECK)
             if run.made > _PATIENCE * 4**asked and len(self.columns) <= _HIGHS_ENTRIES:
-                if asked == _ASKED and len(self.columns) <= _EXACT_ENTRIES and not endless:
-                    return
+                if asked == _ASKED and len(self.columns) <= _EXACT_ENTRIES:
+                    break
                 asked += 1
                 yield self.vertex()
+        yield self.exact()
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,6 +20,7 @@ from tulle.core.arrays import Array
 from tulle.core.errors import InputError
 from tulle.lp import certificate, first_order, highs
 from tulle.lp.problem import PackingProblem, check_threshold
+from tulle.lp.program import Program, ProgramRows, most_steps
 from tulle.lp.reduce import ReducedProblem, reduce
 
 Progress = Callable[[float, float], None]
@@ -74,10 +75,21 @@ def solve(
         bracket = _solve_reduced(problem, tau, gap, reduced, progress)
         if bracket is not None:
             return bracket
-    raise InputError(
-        "the gap is below what double precision can certify for values of this size; "
-        "use a larger gap."
+    # Weights so far apart that sums in doubles show nothing of the gap.
+    whole = problem.offsets, problem.participants, problem.weights, problem.capacities(tau)
+    value = _program(*whole).least()
+    near = float(value)
+    bracket = Bracket(
+        near if near <= value else float(np.nextafter(near, -np.inf)),
+        near if near >= value else float(np.nextafter(near, np.inf)),
     )
+    if bracket.upper - bracket.lower > gap:
+        # Participants carry tau each, so this much is carried by tuples that need nobody.
+        raise InputError(
+            "the gap is below what double precision can certify for values of this size; "
+            "use a larger gap."
+        )
+    return bracket
 
 
 def check_gap(tau: float, gap: float) -> tuple[float, float]:
@@ -111,6 +123,17 @@ def _solve_reduced(
             return Bracket(lower, upper)
         wanted *= 0.25
     return None
+
+
+def _program(offsets: Array, rows: Array, weights: Array, capacities: Array) -> Program:
+    """Return the dual as a program: prices, and what each tuple is worth beyond its prices."""
+    tuples, price = np.arange(len(weights)), len(capacities)
+    members = np.repeat(tuples, np.diff(offsets)), rows, np.ones(len(rows))
+    excess = tuples, price + tuples, np.ones(len(weights))
+    entries = [np.concatenate(pair) for pair in zip(members, excess, strict=True)]
+    cost = np.concatenate([capacities, weights])
+    block = ProgramRows(0, *entries, np.ones(len(weights)))
+    return Program.of(cost, np.full(len(cost), np.inf), [block])
 
 
 class Iteration:
@@ -155,6 +178,10 @@ class Iteration:
                 if len(self.reduced.rows) <= _HIGHS_ENTRIES:
                     levels, prices = highs.packing_vectors(*self.shape)
                     self._offer(np.clip(levels, 0.0, self.reduced.weights), prices)
+            if self.memory[2] > most_steps(len(self.reduced.rows)):
+                prices, levels = _program(*self.shape).exact()
+                self._offer(levels, prices[: self.reduced.row_count])
+                return
 
     def _advance(self) -> None:
         """Run some iterations and note what they gave."""

@@ -90,10 +90,10 @@ class _Run:
             run.advance()
 
     def go_on(self, gap: float) -> None:
-        """Go on with slower methods until the gap is certified, however long that takes."""
+        """Go on with slower methods, the last of them exact, until the gap is certified."""
         problem = reduce(self.bundles, self.tau, self.active)
         bundles, leaves = len(problem.stems), len(problem.leaves)
-        for x, levels in problem.program().attempts(endless=True):
+        for x, levels in problem.program().attempts():
             kept, used, rises = np.split(levels, [bundles, bundles + leaves])[:3]
             heights = np.bincount(problem.term_owner, rises[: len(problem.term_owner)], bundles)
             self._offer(problem, x[: problem.count], kept, heights + problem.leaf_cost, used)
