@@ -113,6 +113,19 @@ def test_a_unit_is_in_the_answers_of_its_own_period_alone(
     assert 1 <= periods_that_see_a_unit(tmp_path, database(3), every, unit, text) <= allowed
 
 
+def test_the_data_is_not_its_own_stand_in_when_a_session_sees_a_part_of_it(tmp_path: Path) -> None:
+    data, text = database(3), "SELECT COUNT(*) FROM orders"
+    study = tulle.Ledger(tmp_path / "s.ledger").open(
+        "shop", data, unit="participant-week", epsilon=1, every="week", version="1", date=MONDAY
+    )
+    assert study.dataset is not data
+    for stand_in in (data, study.dataset):
+        for act in (study.plan, study.ask):
+            with pytest.raises(tulle.InputError, match="the dataset itself"):
+                act(tulle.sql(text), epsilon=1, like=stand_in)
+    assert study.remaining == 1
+
+
 def test_a_version_with_other_periods_records_is_caught(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

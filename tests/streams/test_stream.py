@@ -486,6 +486,22 @@ def test_a_step_with_fresh_noise_at_no_cost_is_caught(
     assert any("entered more than once" in wrong for wrong in wrongs)
 
 
+def test_steps_are_entered_one_after_the_other_and_of_the_present_data(tmp_path: Path) -> None:
+    found = opened(tmp_path / "s.ledger")
+    ledger = found._session.ledger
+    for step in (1, 5):
+        with pytest.raises(LedgerError, match="before step"):
+            ledger.enter_step("trips", found.debit, step, [7])
+    found.advance()
+    ledger.declare("trips", "W2", date=FIRST)
+    for version in (None, "W1"):
+        with pytest.raises(LedgerError, match="present version"):
+            ledger.enter_step("trips", found.debit, 1, [7], version=version)
+    with pytest.raises(LedgerError, match="present version"):
+        found.advance()
+    assert found.released == 1
+
+
 def test_the_error_is_as_predicted(tmp_path: Path) -> None:
     """The total's deviation, from many streams: both too small and too large would show."""
     found = opened(tmp_path / "study.ledger")

@@ -110,6 +110,9 @@ def test_forms_of_other_pages_are_refused(inside: TestClient, headers: dict[str,
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
 def test_other_pages_cannot_load_ours(inside: TestClient, site: str) -> None:
     assert inside.get("/ledger", headers={"sec-fetch-site": site}).status_code == 403
+    # Browsers that do not say the site still say the origin of what a script asks for.
+    assert inside.get("/ledger", headers={"origin": "http://evil.example"}).status_code == 403
+    assert inside.get("/ledger", headers={"origin": "null"}).status_code == 403
 
 
 def test_no_other_origin_may_read_frame_or_keep_answers(inside: TestClient) -> None:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from fractions import Fraction
 from itertools import combinations, product
 from pathlib import Path
@@ -17,6 +18,7 @@ from pathlib import Path
 import pytest
 from tests.surveys.survey_helpers import chi_square_p
 
+import tulle
 from tulle.audit.surveys.kind import Laws, is_private
 from tulle.core.errors import BudgetError, InputError, LedgerError, UnitError
 from tulle.surveys import (
@@ -197,6 +199,136 @@ def test_units_of_accounts_are_kept_apart() -> None:
     for epsilon in (0, -1, float("nan"), float("inf")):
         with pytest.raises(InputError):
             ClientAccount(epsilon=epsilon, unit="client")
+
+
+# --- the account's file -------------------------------------------------------------------------
+
+SMOKES = Survey({"smokes": ["no", "yes"]}).form(epsilon=1)
+
+
+def mine(path: object) -> ClientAccount:
+    return ClientAccount(epsilon=1, unit="client", path=path)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "name", [":memory:", "file::memory:", "file:x?mode=memory", "a?b#c%20d", " ", "é", "x'y"]
+)
+def test_whatever_a_file_is_called_it_keeps_the_account(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with mine(name) as opened:
+        sent = respond(SMOKES, {"smokes": "yes"}, account=opened)
+    assert os.listdir(tmp_path) == [name]
+    with mine(name) as opened:
+        assert opened.remaining == 0
+        assert respond(SMOKES, {"smokes": "no"}, account=opened) == sent
+
+
+@pytest.mark.parametrize("name", ["", "a\0b", b"bytes"])
+def test_what_names_no_file_is_refused(name: object) -> None:
+    with pytest.raises(InputError, match="must name a file"):
+        mine(name)
+
+
+def removed(path: Path) -> None:
+    path.unlink()
+
+
+def moved(path: Path) -> None:
+    path.rename(path.with_name("elsewhere"))
+
+
+def replaced(path: Path) -> None:
+    moved(path)
+    mine(path).close()
+
+
+def linked(path: Path) -> None:
+    os.link(path, path.with_name("second"))
+
+
+@pytest.mark.parametrize("harm", [removed, moved, replaced, linked])
+def test_an_account_without_its_file_sends_nothing(
+    tmp_path: Path, harm: Callable[[Path], None]
+) -> None:
+    """Else whoever opens the path anew has the whole budget once more."""
+    path = tmp_path / "mine.db"
+    with mine(path) as opened:
+        harm(path)
+        with pytest.raises(LedgerError, match="Nothing was sent"):
+            respond(SMOKES, {"smokes": "yes"}, account=opened)
+
+
+def test_a_second_name_is_refused_when_it_is_opened(tmp_path: Path) -> None:
+    mine(tmp_path / "mine.db").close()
+    linked(tmp_path / "mine.db")
+    for name in ("mine.db", "second"):
+        with pytest.raises(LedgerError, match="second name"):
+            mine(tmp_path / name)
+
+
+def test_the_commit_is_the_durable_kind(tmp_path: Path) -> None:
+    path = tmp_path / "mine.db"
+    mine(path).close()
+    with sqlite3.connect(path) as other:
+        other.execute("PRAGMA journal_mode = WAL")
+    other.close()
+    with mine(path) as opened:
+        found = [
+            opened._database.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("journal_mode", "synchronous", "fullfsync")
+        ]
+    assert found == ["delete", 3, 1]
+
+
+def test_a_ledger_is_not_made_an_account(tmp_path: Path) -> None:
+    path = tmp_path / "study.ledger"
+    tulle.Ledger(path)
+    before = path.read_bytes()
+    with pytest.raises(LedgerError, match="another kind"):
+        mine(path)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("odd", ["", "x", "1/0", "[" * 100_000, b"\xff", None, 7, -1.5])
+@pytest.mark.parametrize("column", ["epsilon", "report"])
+def test_whatever_is_in_the_file_there_is_one_kind_of_error(
+    tmp_path: Path, column: str, odd: object
+) -> None:
+    path = tmp_path / "mine.db"
+    with ClientAccount(epsilon=9, unit="client", path=path) as opened:
+        respond(SMOKES, {"smokes": "yes"}, account=opened)
+    with sqlite3.connect(path) as other:
+        other.execute("PRAGMA writable_schema = ON")
+        other.execute("UPDATE sqlite_master SET sql = replace(sql, 'NOT NULL', '')")
+    other.close()
+    with sqlite3.connect(path) as other:
+        other.execute(f"UPDATE reports SET {column} = ?", (odd,))
+    other.close()
+    with ClientAccount(epsilon=9, unit="client", path=path) as opened:
+        for act in (
+            lambda: opened.spent,
+            lambda: respond(SMOKES, {"smokes": "yes"}, account=opened),
+            lambda: respond(SMOKES, {"smokes": "yes"}, account=opened, wave="2"),
+        ):
+            with suppress(LedgerError, InputError):
+                act()
+
+
+def test_a_commit_that_fails_sends_nothing_and_the_account_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "mine.db"
+    with mine(path) as opened:
+        opened._database.execute("PRAGMA busy_timeout = 0")
+        reader = sqlite3.connect(path, isolation_level=None)
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM terms").fetchall()
+        with pytest.raises(LedgerError, match="Nothing was sent"):
+            respond(SMOKES, {"smokes": "yes"}, account=opened)
+        reader.close()
+        assert opened.remaining == 1
+        respond(SMOKES, {"smokes": "yes"}, account=opened)
+        assert opened.remaining == 0
 
 
 # --- memoised reports: an exact law over two waves of a changing answer ------------------------

@@ -9,11 +9,19 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from os import PathLike
+from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
 from tulle.core import validate
-from tulle.core.errors import BudgetError, InputError, LedgerError, UnitError, raise_alone
+from tulle.core.errors import (
+    BudgetError,
+    InputError,
+    LedgerError,
+    TulleError,
+    UnitError,
+    raise_alone,
+)
 from tulle.core.guarantee import display
 from tulle.core.public import public
 from tulle.core.unit import Unit
@@ -26,6 +34,31 @@ class Question(NamedTuple):
     key: str
     epsilon: Fraction
     draw: Callable[[], Any]
+
+
+_UNUSABLE = "The account file cannot be used: {}. Nothing was sent."
+
+
+@contextmanager
+def _explaining() -> Iterator[None]:
+    """Turn whatever a damaged file makes SQLite or Python raise into a LedgerError."""
+    try:
+        yield
+    except TulleError:
+        raise
+    except (sqlite3.Error, ValueError, TypeError, RecursionError) as error:
+        why = f"it is damaged ({type(error).__name__})"
+        if isinstance(error, sqlite3.Error):
+            why = f"SQLite reports {str(error)!a}"
+        raise_alone(LedgerError(_UNUSABLE.format(why)))
+
+
+def _named(path: str | PathLike[str]) -> str:
+    """Return the name of a file, if it is one."""
+    name = os.fspath(path)
+    if not isinstance(name, str) or not name or "\0" in name:
+        raise InputError(f"path must name a file; got {name!r}.")
+    return name
 
 
 @public()
@@ -61,22 +94,37 @@ class ClientAccount:
                 f"A client's account protects per client or per edge, not per {self.unit.name}."
             )
         self._lock, self._process = Lock(), os.getpid()
-        try:
+        # A name such as ":memory:" is a name: what is in memory has its budget anew every time.
+        self._path = None if path is None else Path(os.path.realpath(_named(path)))
+        with _explaining():
             self._database = sqlite3.connect(
-                ":memory:" if path is None else path,
+                ":memory:" if self._path is None else f"{self._path.as_uri()}?mode=rwc",
+                uri=True,
                 isolation_level=None,
                 timeout=30,
                 # Whichever thread drops an account closes it; the lock keeps threads apart.
                 check_same_thread=False,
             )
-            # The file is small and written rarely: let every commit reach the disk.
-            self._database.execute("PRAGMA synchronous = FULL")
+            # A commit happens when the journal is deleted; EXTRA makes that last. With FULL a power
+            # loss could bring the journal back, and with it the price of a report that was sent.
+            self._database.execute("PRAGMA journal_mode = DELETE")
+            self._database.execute("PRAGMA synchronous = EXTRA")
+            self._database.execute("PRAGMA fullfsync = ON")  # macOS: past the drive's cache
             with self._transaction():
                 self._open()
-        except sqlite3.Error as error:
-            raise_alone(LedgerError(f"The account file cannot be used ({error})."))
+
+    def _check_names(self) -> None:
+        """Refuse a file with a second name: after a crash one could undo what the other paid.
+
+        A file that was moved, deleted or replaced is refused by SQLite.
+        """
+        if self._path is not None and os.path.exists(self._path) and self._path.stat().st_nlink > 1:
+            raise LedgerError(_UNUSABLE.format("it has a second name, a hard link; remove that"))
 
     def _open(self) -> None:
+        tables = self._database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        if {name for (name,) in tables} - {"terms", "reports"}:
+            raise LedgerError(_UNUSABLE.format("it is a database of another kind"))
         self._database.execute(
             "CREATE TABLE IF NOT EXISTS terms (unit TEXT NOT NULL, epsilon TEXT NOT NULL)"
         )
@@ -101,11 +149,13 @@ class ClientAccount:
         with self._lock:
             self._database.execute("BEGIN IMMEDIATE")
             try:
+                self._check_names()
                 yield
+                self._database.execute("COMMIT")
             except BaseException:
-                self._database.execute("ROLLBACK")
+                if self._database.in_transaction:
+                    self._database.execute("ROLLBACK")
                 raise
-            self._database.execute("COMMIT")
 
     def _check_process(self) -> None:
         # A fork copies what is in memory: both would have the whole budget, and tell one answer
@@ -121,8 +171,9 @@ class ClientAccount:
     def spent(self) -> Fraction:
         """The sum of what all stored reports cost."""
         self._check_process()
-        rows = self._database.execute("SELECT epsilon FROM reports")
-        return sum((rational(row[0]) for row in rows), Fraction(0))
+        with _explaining():
+            rows = self._database.execute("SELECT epsilon FROM reports")
+            return sum((rational(row[0]) for row in rows), Fraction(0))
 
     @property
     def remaining(self) -> Fraction:
@@ -142,11 +193,8 @@ class ClientAccount:
                 f"These questions are priced per {unit}; this account is kept per "
                 f"{self.unit.name}. Use an account of that unit."
             )
-        try:
-            with self._transaction():
-                return self._answer(questions)
-        except sqlite3.Error as error:
-            raise_alone(LedgerError(f"The account file cannot be used ({error})."))
+        with _explaining(), self._transaction():
+            return self._answer(questions)
 
     def _answer(self, questions: Sequence[Question]) -> list[Any]:
         stored = {}

@@ -1,4 +1,5 @@
 import copy
+import itertools
 import math
 
 import numpy as np
@@ -215,6 +216,15 @@ FAILING = {
 class Mute:
     def __str__(self):
         raise ValueError("no text")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [(itertools.count(), "more"), ([0] * 401, "more"), ([0] * 399, "399"), ([], "0")],
+)
+def test_another_number_of_answers_than_was_asked_for_is_refused(given, said):
+    with pytest.raises(tulle.InputError, match=f"asked for 400 answers and gave {said}"):
+        lower_bound(lambda secret, size: given, [(0, 1)], samples=400)
 
 
 @pytest.mark.parametrize("name", FAILING)

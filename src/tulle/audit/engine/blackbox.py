@@ -216,9 +216,10 @@ def _answers(drawn: Any, size: int) -> list[Answer]:
             f"draw was asked for {size:,} answers and gave one {type(drawn).__name__}. If it gives "
             "one answer at a time, pass one_by_one(draw)."
         )
-    listed = list(drawn)
+    listed = list(islice(drawn, size + 1))
     if len(listed) != size:
-        raise _CountError(f"draw was asked for {size:,} answers and gave {len(listed):,}.")
+        given = "more" if len(listed) > size else f"{len(listed):,}"
+        raise _CountError(f"draw was asked for {size:,} answers and gave {given}.")
     known: dict[tuple[type, Any], Answer] = {}
     answers = []
     for value in listed:
