@@ -22,6 +22,7 @@ from tulle.graphs.spectra.certified import (
     proved_values,
 )
 from tulle.graphs.spectra.eigenvalues_laplace import PROOF
+from tulle.noise import discrete_gaussian
 from tulle.noise.watch import watch
 
 TOLERANCE = 1 / 64
@@ -128,6 +129,59 @@ def test_the_check_fails_no_more_often_than_it_may():
         for _ in range(runs)
     )
     assert binom.sf(missed, runs, failure) > 1e-6
+
+
+@pytest.mark.parametrize(("name", "matrix"), list(matrices()), ids=lambda one: str(one)[:20])
+def test_counted_steps_need_no_check(name, matrix, monkeypatch):
+    """What is left where no round of the search succeeds."""
+    monkeypatch.setattr(certified, "_ROUNDS", 0)
+    generator = np.random.default_rng(3)
+    asked = csr_array(matrix), 3, 0.25, 1e-9, lambda: generator.normal(size=len(matrix))
+    true = np.linalg.eigvalsh(matrix)[::-1][:3]
+    found = largest_values(*asked)
+    assert np.all(found <= true + 1e-9)
+    assert np.all(true <= found + 3 * 0.25)
+
+
+def test_too_few_steps_or_a_public_start_would_miss(monkeypatch):
+    monkeypatch.setattr(certified, "_ROUNDS", 0)
+    matrix = csr_array(np.kron(np.diag([1.0, 0.9]), clique(20)))
+    hidden = np.concatenate([np.zeros(20), np.ones(20)])
+    generator = np.random.default_rng(3)
+    assert largest_values(matrix, 1, 0.25, 1e-9, lambda: hidden)[0] < 19 - 0.75
+
+    def nearly() -> np.ndarray:
+        return hidden + 1e-9 * generator.normal(size=40)
+
+    assert largest_values(matrix, 1, 0.25, 1e-9, nearly)[0] > 19 - 0.75
+    monkeypatch.setattr(certified.math, "log", lambda spread: 1.0)
+    assert largest_values(matrix, 1, 0.25, 1e-9, nearly)[0] < 19 - 0.75
+
+
+def test_a_start_vector_has_a_product_with_every_vector():
+    """An isolated edge's vector has two entries: sums of coarse steps often are nothing at all."""
+    for entries in (1, 2, 3, 30):
+        vector = np.ones(entries) / np.sqrt(entries)
+        for failure, fine in ((2.0**-6, 2**8), (0.25, 4)):
+            drawn = discrete_gaussian(variance=fine**2, size=40_000 * entries) / fine
+            products = drawn.reshape(-1, entries) @ vector
+            least = certified._least_product(failure, entries)
+            missed = int((np.abs(products) <= least).sum())
+            assert binom.sf(missed, 40_000, failure) > 1e-6
+    # Broken version: start vectors in coarse steps.
+    drawn = discrete_gaussian(variance=1, size=80_000).reshape(-1, 2)
+    missed = int((np.abs(drawn.sum(axis=1)) <= certified._least_product(2.0**-6, 2)).sum())
+    assert binom.sf(missed, 40_000, 2.0**-6) < 1e-6
+
+
+def test_a_delta_that_no_search_can_keep_is_refused(monkeypatch):
+    monkeypatch.setattr(eigenvalues_laplace, "LARGEST_DENSE", 100)
+    graph = barabasi_albert(150, 4, seed=1)
+    for edges in (graph, graph.from_edges([], nodes=150)):
+        for delta in (Fraction(1, 10**300), Fraction(1, 10**13)):
+            with pytest.raises(QueryError, match="Give a delta of at least"):
+                tulle.release(edges, tulle.eigenvalues(2), unit="edge", epsilon=2, delta=delta)
+        tulle.release(edges, tulle.eigenvalues(2), unit="edge", epsilon=2, delta=1e-12)
 
 
 def test_large_graphs_are_answered_with_a_delta(monkeypatch):

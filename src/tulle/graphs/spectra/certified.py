@@ -12,12 +12,32 @@ at most max(t_i, largest of B). Hence, if no eigenvalue of B exceeds t_k + 2e, a
 
     0 <= lambda_i - t_i <= 3e   for i = 1 ... k.
 
-*Check.* Let x be normal, in the complement of V, and y = C(B)x, where C is the Chebyshev polynomial
-of degree m that is within -1 and 1 between a and s = t_k + e. If B has an eigenvalue above s + e,
-with vector v, then |y| >= |<x, v>|·C(s + e), and <x, v> is a normal number, of size below d with
-probability below d. So with C(s + e) >= 4·|x|/d, |y| <= 2·|x| happens with probability below d at
-most; rounding is far below a factor of two. Where no eigenvalue lies outside of a and s, |y| <= |x|
-and the check succeeds. Where it fails y points to what was missed, and is taken in.
+*Start.* The entries of a start vector are whole numbers of FINE-ths with discrete normal noise of
+deviation one. For any v of length one <x, v> is in size below t = d/(2·sqrt(n)) with probability d
+at most, for any d above 1/FINE: v has an entry of 1/sqrt(n) or more, whatever the others are
+that entry of x must lie in an interval of length 2t·sqrt(n) = d, in which there are d·FINE + 1
+values, each with a chance of .4/FINE at most.
+
+*Check.* Let x be such a vector, cut to the complement of V, and y = C(B)x, where C is the Chebyshev
+polynomial of degree m that is within -1 and 1 between a and s = t_k + e. If B has an eigenvalue
+above s + e, with vector v, then |y| >= |<x, v>|·C(s + e), and <x, v> is of size below t with
+probability d at most. So with C(s + e) >= 4·|x|/t, |y| <= 2·|x| happens with probability d at most;
+rounding is far below a factor of two. Where no eigenvalue lies outside of a and s, |y| <= |x| and
+the check succeeds. Where it fails y points to what was missed, and is taken in.
+
+*It ends.* After some rounds what was found is put aside, and a way is taken whose steps are counted
+beforehand. Let s bound the eigenvalues in size, M = A + s·I, whose eigenvalues lie in 0 ... 2s, X
+have k start vectors as columns, and Y = M^m·X. G = U'X is the part of X in the first k
+eigenvectors, k by k. A column x of X has with a vector Uh of length one, where h is orthogonal to
+all other columns of G, a product larger than t but with probability d/k, t being that of d/k. So
+but with probability d all columns of G are further than t from the span of the others, and then
+|1/G| <= sqrt(k)/t. For each i and w with entries up to i only, X·(1/G)·w has no part in the
+eigenvectors from i + 1 to k, parts w in the first i, and parts of size c = |X|·|1/G|·|w| in all
+others. M^m makes each of the first grow by (s + lambda_i)^m at least, and of the others those below
+lambda_i - e by at most (s + lambda_i - e)^m, that is by a factor exp(-m·e/2s) less. So with
+m = (2s/e)·ln(c·sqrt(2s/e)) no vector of an i-dimensional part of Y has a quotient below
+lambda_i - 2e, and the i-th value of A within Y is no further below lambda_i (Courant & Fischer).
+A third e is left for rounding.
 
 How long that takes depends on the graph; what it returns is right but for the stated probability.
 
@@ -40,6 +60,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -48,10 +69,19 @@ from tulle.core.arrays import Floats
 from tulle.graphs.spectra.queries import public_signs
 
 Start = Callable[[], Floats]
-"""Returns a fresh vector of independent standard normal numbers."""
+"""Returns a fresh start vector, as above."""
 
 _POWERS = 8
 """How many times a block is multiplied before the best of all its images is taken."""
+
+FINE = 2**47
+"""Into how many parts the deviation of an entry of a start vector is divided."""
+
+_ROUNDS = 20
+"""So many vectors are taken in, one after the other, before the steps are counted."""
+
+_TURNS = 300
+"""How many times what was found is improved in each round."""
 
 _CYCLES = 500
 """How often Lanczos iteration begins again before it is given up."""
@@ -74,20 +104,56 @@ def largest_values(matrix: Any, k: int, tolerance: float, failure: float, start:
 
     ``matrix`` is symmetric, with eigenvalues that are largest in size at its upper end, as those of
     a matrix without negative entries are. It fails with probability ``failure`` at most, over
-    the vectors that ``start`` returns.
+    the vectors that ``start`` returns, where that is no less than :func:`least_failure`.
     """
     nodes = matrix.shape[0]
     if nodes <= max(_SMALL, 4 * k):
         return all_values(matrix, k)
     columns = _proposed(matrix, k, tolerance)
-    while True:
-        columns, values, residual = _refined(matrix, columns, k, tolerance)
-        failure /= 2
+    failure /= _ROUNDS + 1
+    for _ in range(_ROUNDS):
+        columns, values, residual = _refined(matrix, columns, k, tolerance, _TURNS)
         missed = _check(matrix, columns, values, tolerance, failure, start())
         if missed is None and residual <= tolerance:
             return values
         if missed is not None:
             columns = np.column_stack([columns, missed])
+    return _powers(matrix, k, tolerance, failure, start)
+
+
+def least_failure(k: int) -> Fraction:
+    """Return how unlikely a failure of ``largest_values`` can be made.
+
+    Example:
+        >>> float(least_failure(1)) < 1e-12
+        True
+    """
+    return Fraction(k * (_ROUNDS + 1), FINE)
+
+
+def _powers(matrix: Any, k: int, tolerance: float, failure: float, start: Start) -> Floats:
+    """Return the values by powers of the matrix, in a number of steps that needs no check."""
+    size = _largest_size(matrix)
+    if size <= tolerance:
+        return np.zeros(k)
+    columns = np.column_stack([start() for _ in range(k)])
+    times = 2 * size / tolerance
+    least = _least_product(failure / k, nodes=len(columns))
+    spread = float(np.linalg.norm(columns)) * math.sqrt(k * times) / least
+    for _ in range(math.ceil(times * math.log(spread))):
+        columns = np.linalg.qr(matrix @ columns + size * columns)[0]
+    values: Floats = np.linalg.eigvalsh(columns.T @ (matrix @ columns))[::-1].copy()
+    return values
+
+
+def _least_product(failure: float, nodes: int) -> float:
+    """Return t: a start vector's product with a given vector of length one is larger in size."""
+    return failure / (2 * math.sqrt(nodes))
+
+
+def _largest_size(matrix: Any) -> float:
+    """Return a bound on the eigenvalues of an adjacency matrix."""
+    return min(float(matrix.sum(axis=1).max()), math.sqrt(float(matrix.sum())))
 
 
 def all_values(matrix: Any, k: int) -> Floats:
@@ -152,7 +218,7 @@ def _proposed(matrix: Any, k: int, tolerance: float) -> Floats:
     from scipy.sparse.linalg import eigsh
 
     signs = public_signs(matrix.shape[0], k + _SPARE)
-    size = min(float(matrix.sum(axis=1).max()), math.sqrt(float(matrix.sum())))
+    size = _largest_size(matrix)
     try:
         found: Floats = eigsh(
             matrix,
@@ -169,7 +235,7 @@ def _proposed(matrix: Any, k: int, tolerance: float) -> Floats:
 
 
 def _refined(
-    matrix: Any, columns: Floats, k: int, tolerance: float, most: int | None = None
+    matrix: Any, columns: Floats, k: int, tolerance: float, most: int
 ) -> tuple[Floats, Floats, float]:
     """Return the best k vectors, their values and their residual, by block Krylov iteration."""
     turns = 0
@@ -180,7 +246,7 @@ def _refined(
         values = values[::-1][:k]
         image = matrix @ vectors
         residual = float(np.linalg.norm(image - vectors * values))
-        if len(values) == k and (residual <= tolerance / 2 or turns == most):
+        if len(values) == k and (residual <= tolerance / 2 or turns >= most):
             return vectors, values, residual
         turns += 1
         blocks = [(basis @ turn)[:, ::-1][:, : k + _SPARE]]
@@ -209,7 +275,10 @@ def _check(
     # Twice: the first leaves rounding behind.
     before = beside(beside(start))
     size = float(np.linalg.norm(before))
-    degree = math.ceil(math.acosh(4 * size / failure) / math.acosh(1 + tolerance / half))
+    degree = math.ceil(
+        math.acosh(4 * size / _least_product(failure, len(start)))
+        / math.acosh(1 + tolerance / half)
+    )
     after = beside((matrix @ before - middle * before) / half)
     for _ in range(degree - 1):
         following = 2 * beside((matrix @ after - middle * after) / half) - before

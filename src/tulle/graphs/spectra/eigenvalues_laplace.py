@@ -42,10 +42,6 @@ PROOF = Fraction(1, 2**12)
 """How sharply eigenvalues are separated from what is left. On 10,000 nodes rounding in the
 factorisation is below half of it, whatever the graph."""
 
-_FINE = 2**20
-"""Start vectors are drawn as whole numbers of this deviation, and divided by it. A normal number
-that is below d in size is hit with a probability that differs by less than a factor of two."""
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EigenvalueSettings(Settings):
@@ -123,6 +119,7 @@ class EigenLaplace(Mechanism):
             tolerance = Fraction(1, 32 * max(k, 2))
             missing = 3 * tolerance
             failure = terms.delta / 2
+            check_failure(terms, failure, k)
         moved = (min(k, 2) + k * (2 * ROUNDING + missing)) / lattice.step + k
         return EigenLaplaceSettings(
             nodes=nodes,
@@ -190,6 +187,21 @@ def check_size(terms: Terms, nodes: int, k: int, *, searched: bool = False) -> N
         )
 
 
+def check_failure(terms: Terms, failure: Fraction, k: int) -> None:
+    """Refuse a delta below what a search can promise.
+
+    Raises:
+        QueryError: naming the least delta.
+    """
+    from tulle.graphs.spectra.certified import least_failure
+
+    if failure < least_failure(k):
+        raise QueryError(
+            f"{terms.query} is searched for in so large a graph, and a search can miss one. Give a "
+            f"delta of at least {float(2 * least_failure(k)):.2g}."
+        )
+
+
 def snapped(
     graph: Graph, settings: Parameters, source: Source | None = None
 ) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -210,7 +222,7 @@ def snapped(
 
 def searched_values(matrix: Any, settings: Parameters, source: Source | None) -> Floats:
     """Return the largest eigenvalues, each from 0 to three tolerances too low. Custodian side."""
-    from tulle.graphs.spectra.certified import largest_values
+    from tulle.graphs.spectra.certified import FINE, largest_values
 
     chosen = EigenLaplaceSettings.read(settings)
     nodes, failure = chosen.nodes, chosen.failure
@@ -220,12 +232,12 @@ def searched_values(matrix: Any, settings: Parameters, source: Source | None) ->
     def start() -> Floats:
         # What nobody's edge moves costs nothing; it must be secret, or a graph could avoid it.
         with charge(GaussianCharge(0)):
-            drawn = discrete_gaussian(variance=_FINE**2, size=nodes, source=source)
-        return drawn / _FINE
+            drawn = discrete_gaussian(variance=FINE**2, size=nodes, source=source)
+        return drawn / FINE
 
     spend(Approximate(Fraction(0), 2 * failure))
     tolerance = float(chosen.tolerance)
-    return largest_values(matrix, chosen.k, tolerance, float(failure) / 2, start)
+    return largest_values(matrix, chosen.k, tolerance, float(failure), start)
 
 
 def finish(index: np.ndarray[tuple[int], np.dtype[np.int64]], settings: Parameters) -> Floats:
