@@ -34,6 +34,9 @@ def test_frames_whose_types_spark_guessed_are_refused(
         "declared": spark_session.read.schema("id INT, n INT").csv(bare),
         "plain": spark_session.read.parquet(str(tmp_path / "plain")),
         "pinned": spark_session.read.parquet(str(folders)).localCheckpoint(),
+        "strict": spark_session.read.option("datetimeRebaseMode", "exception").parquet(
+            str(tmp_path / "plain")
+        ),
     }
     try:
         for name, frame in frames.items():
@@ -42,6 +45,8 @@ def test_frames_whose_types_spark_guessed_are_refused(
         for name in ("inferred", "counted", "objects", "parts"):
             with pytest.raises(InputError, match="chose by looking at rows"):
                 tulle.Database.connect(spark_session, owners={name: frames[name].columns[0]})
+        with pytest.raises(InputError, match="may fail at a row"):
+            tulle.Database.connect(spark_session, owners={"strict": "id"})
         fine = dict.fromkeys(("named", "declared", "plain", "pinned", "listed"), "id")
         database = tulle.Database.connect(spark_session, owners=fine)
         assert tulle.sql("SELECT SUM(n) FROM declared").truth(database) == 12

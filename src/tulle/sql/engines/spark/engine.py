@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 import weakref
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
+from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tulle.core.errors import InputError, MissingExtraError, raise_alone
@@ -18,6 +20,26 @@ from tulle.sql.schema.catalogue import RESERVED, Catalogue, Definition, Keys
 if TYPE_CHECKING:
     import pyarrow
 
+
+MEANING = {
+    # ${env:NAME} in a question would be what the machine's environment has there.
+    "spark.sql.variable.substitute": "false",
+    "spark.sql.ansi.enabled": "true",
+}
+"""Settings that are not left as Spark has them while a statement is worked on."""
+
+HARMLESS = re.compile(
+    r"spark\.(?!sql\.)|spark\.sql\.(?:"
+    # The custodian's choice: how a time with a zone is a date.
+    r"session\.timeZone"
+    # Where tables are, and who looks on.
+    r"|catalog|defaultCatalog|warehouse|extensions|artifact|hive\.|ui\.|streaming|.*[lL]isteners"
+    # How much is done at once, and where.
+    r"|shuffle|adaptive|autoBroadcast|broadcast|codegen|files\.(?:max|min|open)|inMemory|join\."
+    r"|execution\.arrow\.maxRecords|sources\.parallel)"
+)
+"""Beginnings of names of settings that change no answer. A session's others are as Spark has them
+while a statement is worked on: they may change what it means, or let a value of a row stop it."""
 
 _LIMITS = ("spark.driver.memory", "spark.executor.memory", "spark.driver.maxResultSize")
 """Settings of a session that bound its memory; they are read when it starts."""
@@ -215,7 +237,8 @@ class Spark(Engine):
                     changed = True
             if changed:
                 context.updateLoggers()
-        yield
+        with _usual_settings(self._session):
+            yield
 
     def _log4j(self) -> tuple[Any, Any] | None:
         """Return the context of Spark's loggers and the level that is none at all."""
@@ -273,6 +296,48 @@ class CachedFrames(Workspace):
         with _setting(self._session, _ADAPTIVE, "true"):
             self._frames[name] = self._session.sql(statement).persist()
         self._frames[name].createTempView(_quote(name))
+
+
+_changed: dict[int, tuple[int, dict[str, str]]] = {}
+"""For each session that works on statements: on how many, and how it was set before the first."""
+
+_changing = Lock()
+
+
+@contextmanager
+def _usual_settings(session: Any) -> Iterator[None]:
+    """Let a session mean what Spark means without settings, until no statement needs it."""
+    key, conf = id(session), session.conf
+    with _changing:
+        count, before = _changed.get(key) or (0, _deviations(conf))
+        if not count:
+            for name in before:
+                conf.unset(name)
+            for name, value in MEANING.items():
+                conf.set(name, value)
+        _changed[key] = count + 1, before
+    try:
+        yield
+    finally:
+        with _changing:
+            count, before = _changed.pop(key)
+            if count > 1:
+                _changed[key] = count - 1, before
+            else:
+                # Where memory has ended, the Java machine may be gone with the connection to it.
+                with suppress(Exception):
+                    for name in MEANING:
+                        conf.unset(name)
+                    for name, value in before.items():
+                        conf.set(name, value)
+
+
+def _deviations(conf: Any) -> dict[str, str]:
+    return {
+        name: value
+        for name, value in conf.getAll.items()
+        if not HARMLESS.match(name) and conf.isModifiable(name)
+    }
 
 
 @contextmanager

@@ -126,9 +126,10 @@ def _is_file(relation: Any) -> bool:
     if _kind(relation) != "HadoopFsRelation":
         return False
     kind = relation.fileFormat().toString().lower()
-    if kind in _FORMATS:
-        return True
     given = _options(relation)
+    if kind in _FORMATS:
+        # How days of another calendar are read: this says that they are not.
+        return "EXCEPTION" not in given.values()
     return kind in _TEXTS and set(given) <= _OPTIONS and given.get("mode") != "FAILFAST"
 
 
