@@ -445,3 +445,23 @@ def test_a_table_that_becomes_part_of_another_one_is_refused(postgres_url: str) 
         run(postgres_url, "ALTER TABLE child INHERIT base")
         with pytest.raises(QueryError, match="Rows of child are also rows of base"):
             tulle.release(database, question, **plan)
+
+
+def test_columns_that_the_role_may_not_read_are_refused_before_the_price(postgres_url: str) -> None:
+    """PREPARE looks at no privileges: the question was paid for, and then failed."""
+    run(
+        postgres_url,
+        *ROWS,
+        "CREATE TABLE hidden (id TEXT)",
+        "DROP ROLE IF EXISTS few_columns",
+        "CREATE ROLE few_columns LOGIN",
+        "GRANT SELECT (id) ON person TO few_columns",
+    )
+    url = postgres_url.replace("postgres:@", "few_columns:@")
+    with pytest.raises(InputError, match="there is no table 'hidden'"):
+        tulle.Database.connect(url, owners={"hidden": "id"})
+    with connected(url) as database:
+        assert tulle.sql("SELECT COUNT(DISTINCT id) FROM person").truth(database) == 3
+        named = tulle.sql("SELECT COUNT(*) FROM person WHERE name IS NULL")
+        with pytest.raises(QueryError, match="'name' could not be resolved"):
+            tulle.release(database, named, unit="participant", epsilon=1)
