@@ -17,6 +17,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pytest
 from tests.audit.replay.engine import entries, replay
@@ -484,6 +485,22 @@ def test_a_step_with_fresh_noise_at_no_cost_is_caught(
     wrongs = shown_again(path, f"1 {one!r}\n")
     assert any("step 1 was" in wrong for wrong in wrongs)
     assert any("entered more than once" in wrong for wrong in wrongs)
+
+
+def test_a_stream_is_not_of_an_account_that_sees_one_period_alone(tmp_path: Path) -> None:
+    """Its steps would be about records that the session's data has not got."""
+    ledger, week = Ledger(tmp_path / "s.ledger"), {"every": "week", "version": "W1", "date": FIRST}
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE trips (who INTEGER, day DATE)")
+    data = tulle.Database.connect(connection, owners={"trips": "who"}, times={"trips": "day"})
+    study = ledger.open(
+        "trips", data, unit="participant-week", epsilon=1, delta=Fraction(1, 10**6), **week
+    )
+    question = tulle.sql("SELECT COUNT(*) FROM trips")
+    over = {"every": "week", "first": FIRST, "steps": 6, "bound": 1}
+    with pytest.raises(InputError, match="does not renew"):
+        tulle.Stream(study, question, **TERMS, **over)
+    assert ledger.debits("trips") == []
 
 
 def test_steps_are_entered_one_after_the_other_and_of_the_present_data(tmp_path: Path) -> None:

@@ -230,23 +230,28 @@ class Database(Dataset):
         Raises:
             InputError: when the file cannot be read or has other entries.
         """
+        from tulle.sql.schema.declarations import TOML_FORMS, is_of_form
+
         file = Path(path)
         try:
             declared = tomllib.loads(file.read_text(encoding="utf-8"))
         except OSError as error:
             raise_alone(InputError(f"{file} cannot be read: {error.strerror}."))
-        except tomllib.TOMLDecodeError as error:
-            raise_alone(InputError(f"{file} is not TOML: {error}."))
-        unknown = sorted(
-            set(declared)
-            - {"url", "owners", "public", "ranges", "tables", "types", "times", "keys", "memory"}
-        )
-        if unknown or "url" not in declared or "owners" not in declared:
+        except (ValueError, RecursionError) as error:
+            why = error if isinstance(error, tomllib.TOMLDecodeError) else type(error).__name__
+            raise_alone(InputError(f"{file} is not TOML: {why}."))
+        if declared.keys() - TOML_FORMS.keys() or "url" not in declared or "owners" not in declared:
             raise InputError(
                 f"{file} must have url and owners, and may have public, ranges, tables, "
                 "types, times, keys and memory; "
                 f"it has {', '.join(declared) or 'nothing'}."
             )
+        for name, value in declared.items():
+            if not is_of_form(value, TOML_FORMS[name]):
+                raise InputError(
+                    f"{file}: {name} is not written like that. A table of TOML ends where the next "
+                    "begins: what is no table, such as public = [...], stands above all of them."
+                )
         url, folder = declared["url"], file.parent
         connector = connector_of(url)
         if isinstance(url, str) and connector is not None:

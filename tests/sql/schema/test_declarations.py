@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+from contextlib import suppress
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tulle.cli.main import app
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, TulleError
 from tulle.sql.data import Database
 from tulle.sql.queries import sql
 from tulle.sql.schema.declarations import (
@@ -121,3 +123,39 @@ def test_every_surface_understands_the_same(tmp_path: Path) -> None:
         app, ["sql", "show", "duckdb://", *connecting[:4], "--ranges", "orders.price"]
     )
     assert wrong.exit_code != 0
+
+
+SOUND = {
+    "url": '"duckdb://"',
+    "owners": '{t = "who"}',
+    "tables": '{t = "t.csv"}',
+    "public": "[]",
+    "ranges": '{"t.a" = [0, 1]}',
+    "types": '{"t.a" = "DOUBLE", t = {b = "DATE"}}',
+    "times": '{t = "b"}',
+    "keys": "{}",
+}
+ODD = (
+    *("3", '"x"', "[1]", "true", "nan", "2026-01-01", '[["a"]]', "[{}]", '"\\u0000"'),
+    *("{t = 1}", "{t = []}", "{t = {}}", '{t = ["a", 3]}', '{t = "\\u0000"}', "{t = true}"),
+    *('{"t.a" = [1, 2, 3]}', '{"t.a" = [nan, inf]}', '{"" = ""}'),
+)
+
+
+def test_whatever_is_in_a_toml_file_there_is_one_kind_of_error(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("who,a,b\nx,1,2026-01-01\n")
+    file = tmp_path / "t.toml"
+
+    def opened(**changed: str) -> None:
+        lines = (f"{name} = {value}\n" for name, value in (SOUND | changed).items())
+        file.write_text("".join(lines))
+        Database.from_toml(file).close()
+
+    opened()
+    for name, odd in product(SOUND, ODD):
+        with suppress(TulleError):
+            opened(**{name: odd})
+    for text in ("[" * 100_000, "a = [" * 5000, "url = 3\n[owners]\n", "\xff"):
+        file.write_bytes(text.encode("latin-1"))
+        with pytest.raises(InputError):
+            Database.from_toml(file)

@@ -14,6 +14,7 @@ from tulle.cli import answering, options
 from tulle.cli.commands import plan
 from tulle.cli.common import command
 from tulle.core.errors import InputError
+from tulle.core.reading import reading
 from tulle.core.unit import Unit
 from tulle.core.validate import whole_number
 
@@ -333,7 +334,8 @@ def _read_table(path: Path, *, named: ColumnOptions, grid: dict[str, Any]) -> Da
 
 def _names(text: str, what: str) -> int | list[Any]:
     if text.startswith("@"):
-        listed = Path(text[1:]).read_text(encoding="utf-8").splitlines()
+        with reading(text[1:], "it is not text"):
+            listed = Path(text[1:]).read_text(encoding="utf-8").splitlines()
     elif (number := whole_number(text)) is not None:
         return number
     else:

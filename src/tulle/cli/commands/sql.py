@@ -13,6 +13,7 @@ from tulle.cli import answering, options
 from tulle.cli.commands import plan
 from tulle.cli.common import command, print_json, printer
 from tulle.core.errors import InputError, QueryError, raise_alone
+from tulle.core.reading import reading
 from tulle.core.validate import whole_number
 from tulle.sql.dialect import DEFAULT
 
@@ -179,7 +180,8 @@ class QuestionOptions:
         from tulle.sql.schema.declarations import read_groups
 
         if text.startswith("@"):
-            text = Path(text[1:]).read_text(encoding="utf-8")
+            with reading(text[1:], "it is not text"):
+                text = Path(text[1:]).read_text(encoding="utf-8")
         public = read_groups(self.groups or [], "--groups COLUMN=A,B,...")
         try:
             return sql(

@@ -18,6 +18,7 @@ import math
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date
 from typing import Any
 
 from tulle.core.errors import InputError, raise_alone
@@ -58,6 +59,40 @@ def flat(given: Mapping[str, Any]) -> dict[str, Any]:
         else:
             found[name] = value
     return found
+
+
+_END = (str, int, float, date)
+_TEXTS = (str, [str])
+_BY_COLUMN = (str, [_END])
+TOML_FORMS: dict[str, Any] = {
+    "url": str,
+    "memory": str,
+    "public": _TEXTS,
+    "owners": {str: _TEXTS},
+    "keys": {str: _TEXTS},
+    "times": {str: str},
+    "tables": {str: str},
+    "types": {str: (str, {str: str})},
+    "ranges": {str: (*_BY_COLUMN, {str: _BY_COLUMN})},
+}
+"""What a TOML file may declare, in the form of :func:`is_of_form`."""
+
+
+def is_of_form(value: Any, form: Any) -> bool:
+    """Say whether a value is of a form: a type, one of several, a list or a table of one.
+
+    Example:
+        >>> is_of_form({"a": ["b"]}, {str: [str]}), is_of_form({"a": ["b", 1]}, {str: [str]})
+        (True, False)
+    """
+    if isinstance(form, tuple):
+        return any(is_of_form(value, one) for one in form)
+    if isinstance(form, list):
+        return isinstance(value, list) and all(is_of_form(one, form[0]) for one in value)
+    if isinstance(form, dict):
+        inner = form[str]
+        return isinstance(value, dict) and all(is_of_form(v, inner) for v in value.values())
+    return isinstance(value, form) and not isinstance(value, bool)
 
 
 def split_owners(text: str) -> list[str]:
