@@ -92,7 +92,6 @@ THROUGH = {
     "noise/[cw]*": "audit/engine/test_cost",
     "noise/*": "noise/test_partition_selection",
     "planning/preview": "sql/stand_in/test_build",
-    "relations/mechanisms/race": "relations/mechanisms/test_recursive",
     "relations/*": "relations/test_annotations",
     "reports/*": "reports/test_report",
     "sql/compile/outline": "sql/mechanisms/test_truncation",

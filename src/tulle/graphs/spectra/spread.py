@@ -41,8 +41,8 @@ less, and cap'' >= -1/(2ht). So f gains p·d - p²/(2ht), at p = d·h·t half of
 of that at least: e' = f'(c/e') >= f'(c/e)·e/e'. While d is above what is tolerated, each round
 gains a public amount, and e never passes the number of nodes: the rounds are finite. Parts p are
 halved until below the best one. (3) Where numbers of 53 bits show no gain any more, or after ROUNDS
-rounds, the middle of what is proved is taken: within what the bounds tell, which was TOLERANCE on
-every graph that was tried. How long it takes depends on the graph and is not hidden.
+rounds, numbers of 200 binary places go on (:mod:`tulle.graphs.spectra.spread_exact`), which show
+every gain. How long it takes depends on the graph and is not hidden.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ With SOFT it leaves products up to 1/v alone, those of cliques and stars. Set af
 is cut off on sixteen networks: 1/500 or less of v, and a 40th on as20000102.
 """
 SOFT = 0.2
-"""h: from this part below the cap on it is felt."""
+"""h: from this part below the cap on it is felt. A fifth, as near as a float is."""
 
 TOLERANCE = Fraction(1, 64)
 """How near to its exact value a computed s(g) is."""
@@ -76,8 +76,9 @@ STEPS = 256
 """Into how many parts one is divided when s(g) is rounded."""
 
 ROUNDS = 5000
-"""So many rounds are made at most; graphs that were tried needed 40."""
+"""So many rounds are made in floats at most; graphs that were tried needed 40."""
 
+_NEAR = float(TOLERANCE) * (1 - 2.0**-20)
 _POWERS = 30
 _HALVINGS = 60
 _LANCZOS_CYCLES = 60
@@ -176,13 +177,23 @@ def proved_bounds(nodes: int, edges: Wholes, cap: Fraction = CAP) -> tuple[float
         bounds = problem.bounds(shares)
         # Each of them holds by itself.
         low, high = max(low, bounds.low), min(high, bounds.high)
-        if scaled(high, cap) - scaled(low, cap) <= float(TOLERANCE) * (1 - 2.0**-20):
-            break
+        if scaled(high, cap) - scaled(low, cap) <= _NEAR:
+            return low, high
         moved = problem.step(shares, bounds.direction)
         if moved is shares:
             break
         shares = moved
-    return low, high
+    return _exact_bounds(nodes, edges, cap, shares)
+
+
+def _exact_bounds(nodes: int, edges: Wholes, cap: Fraction, shares: Floats) -> tuple[float, float]:
+    from tulle.graphs.spectra.spread_exact import ExactProblem
+
+    def near(value: float) -> float:
+        # Where the scale is no steeper than it is a little above the value.
+        return _NEAR / max(1.0, (value + 1) / (2 * float(cap)))
+
+    return ExactProblem(nodes, edges, cap, Fraction(str(SOFT))).bounds(shares, near)
 
 
 class _Bounds(NamedTuple):

@@ -96,12 +96,15 @@ class Race(TruncationMechanism):
         lanes = lanes_of(RaceSettings.read(settings))
         value, winner = run_race(lanes, truncation, source)
         if winner is None:
-            # Zero is all that is known.
-            return Side(value, None, Fraction(0), 0.0)
+            # Nothing was above zero. That the truth is at least zero is an interval all the same:
+            # one stated only where noise carried a threshold up would miss far too often.
+            last = lanes[-1]
+            return Side(value, None, last.scale, last.noise.slack, last.penalty, len(lanes))
         return Side(value, winner.tau, winner.scale, winner.noise.slack, winner.penalty, len(lanes))
 
     def details(self, sides: Sequence[Side], law: ErrorLaw | None) -> Mapping[str, Any]:
-        return {} if law is None else {"threshold": sides[0].threshold}
+        threshold = sides[0].threshold
+        return {} if law is None or threshold is None else {"threshold": threshold}
 
 
 class Lane:

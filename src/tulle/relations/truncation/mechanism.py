@@ -130,10 +130,8 @@ class TruncationMechanism(Mechanism):
         return {"thresholds": [side.threshold for side in sides]}
 
 
-def _law(side: Side) -> TruncationLaw | None:
-    """Return the law of a released total; without a threshold, nothing is known of it."""
-    if side.threshold is None:
-        return None
+def _law(side: Side) -> TruncationLaw:
+    """Return the law of a released total."""
     return TruncationLaw(side.scale, side.slack + 0.5, lanes=side.lanes, penalty=side.penalty)
 
 
