@@ -39,6 +39,7 @@ from tests.sql.grammar import (
     Grammar,
 )
 from tests.sql.inside_generator import LOOKED_FOR
+from tests.sql.linked_generator import CONDITIONS, INSIDE, LINKS, SOURCES, Linked
 from tests.sql.sql_extremes import SHAPES
 
 from tulle.sql.compile.select_rewriter import Block
@@ -111,6 +112,49 @@ def test_random_statements(place: int) -> None:
 def test_thousands_of_random_statements(place: int, drawn: Drawn) -> None:
     seeds = drawn.seeds()
     check(iter(lambda: list(islice(seeds, TOGETHER)), []), place, 2)
+
+
+LINKED = range(60)
+"""The statements of linked tables that are tried every day."""
+
+
+def check_linked(listed: Iterable[Sequence[int]], place: int, depth: int) -> None:
+    """Judge statements in which tables of any owners are linked; most of them are refused."""
+    seed, unique = PLACES[place]
+    drawn = refused = 0
+    for batch in listed:
+        asked = [Asked(text) for text in {Linked(one).question(depth): None for one in batch}]
+        found = list(wrong(asked, seed, unique=unique))
+        drawn += len(asked)
+        refused += sum(what == REFUSED for _, what in found)
+        assert [one for one in found if one[1] != REFUSED] == []
+    assert refused < 0.8 * drawn + 3
+
+
+@pytest.mark.parametrize("place", range(len(PLACES)))
+def test_linked_tables(place: int) -> None:
+    check_linked(batches(LINKED, place), place, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.timed(4)
+@pytest.mark.parametrize("place", range(len(PLACES)))
+def test_thousands_of_linked_tables(place: int, drawn: Drawn) -> None:
+    seeds = drawn.seeds()
+    check_linked(iter(lambda: list(islice(seeds, TOGETHER)), []), place, 1 + place % 2)
+
+
+def test_a_link_to_rows_of_others_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broken version takes every match for one of the same person."""
+    test_inside.accept_any_match(monkeypatch)
+    assert any(_fails(Asked(Linked(seed).question()), seed) for seed in (4, *LINKED))
+
+
+def test_every_way_to_link_is_written() -> None:
+    texts = " ".join(Linked(seed).question(2) for seed in range(2_000))
+    for written in (*SOURCES, *LINKS, *CONDITIONS, *INSIDE):
+        longest = max(re.split(r"\{\w+\}", written), key=len)
+        assert longest in texts, written
 
 
 def test_statements_are_made_of_every_part() -> None:
