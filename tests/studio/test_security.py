@@ -146,6 +146,26 @@ def test_static_files_are_only_static(inside: TestClient, place: str) -> None:
     assert "FastAPI" not in answer.text
 
 
+@pytest.mark.parametrize(
+    ("referer", "place"),
+    [
+        (f"{HOME}/data?kind=graph", "/data?kind=graph"),
+        ("http://evil.example/ledger", "/ledger"),
+        ("http://evil.example//evil.example", "/evil.example"),
+        ("http://evil.example/\\\\evil.example", "/evil.example"),
+        ("javascript:alert(1)", None),
+        ("//[", None),
+    ],
+)
+def test_a_refusal_leads_back_to_pages_of_the_studio_alone(
+    inside: TestClient, referer: str, place: str | None
+) -> None:
+    sent = {"origin": HOME, "referer": referer}
+    answer = inside.post("/begin", data={"place": "none"}, headers=sent, follow_redirects=False)
+    assert answer.headers.get("location") == place
+    assert answer.status_code == (422 if place is None else 303)
+
+
 def test_nothing_describes_the_interface(inside: TestClient) -> None:
     for place in ("/docs", "/redoc", "/openapi.json"):
         assert inside.get(place).status_code == 404

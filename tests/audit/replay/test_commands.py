@@ -81,7 +81,6 @@ NETWORK_LINES: Sequence[Line] = (
     ("plan", *READ, "triangles", *EDGE, "--delta", "1e-6", "--like", "{folder}/like.dat"),
     ("plan", *READ, "triangles", *EDGE, "--delta", "1e-6", "--mechanism", "smooth", "--json"),
     ("plan", *READ, *WHERE, "mixing(by='dept', groups=['a', 'b'])", *EDGE),
-    ("plan", *DATED, "edges", "--unit", "edge-week", "--epsilon", "1"),
     (
         *("plan", *READ, "triangles", *EDGE, "--mechanism", "smoothed_ladder"),
         *("--option", "spread_share=0.1"),
@@ -104,14 +103,19 @@ NETWORK_LINES: Sequence[Line] = (
         *("synth", *READ, "--unit", "edge", "--epsilon", "1", *RENEWED, "--model", "1k"),
         *("--option", "x=1", "--out", "{folder}/n.csv"),
     ),
+    ("report", "{folder}/s.ledger", "--account", "a", "--out", "{folder}/page.html", "--json"),
+    ("ledger", "calendar", "{folder}/r.ledger"),
+)
+DATED_LINES: Sequence[Line] = (
+    ("plan", *DATED, "edges", "--unit", "edge-week", "--epsilon", "1"),
     ("ask", *DATED, "edges", "--unit", "edge-week", "--epsilon", "1", "--no-ledger"),
     (
         *("synth", *DATED, "--unit", "edge-week", "--epsilon", "1", "--no-ledger"),
         *("--model", "1k", "--out", "{folder}/d.csv"),
     ),
-    ("report", "{folder}/s.ledger", "--account", "a", "--out", "{folder}/page.html", "--json"),
-    ("ledger", "calendar", "{folder}/r.ledger"),
 )
+WHOLE = [variant for place, variant in enumerate(NETWORKS) if place != 4]
+"""With ``--time`` a file with a line that is no edge is refused (docs/limits.md)."""
 
 # --- databases ----------------------------------------------------------------------------------
 
@@ -267,6 +271,7 @@ MATRIX_LINES: Sequence[Line] = (
 
 LINES = {
     "networks": (NETWORKS, NETWORK_LINES),
+    "dated": (WHOLE, DATED_LINES),
     "databases": (DATABASES, DATABASE_LINES),
     "streams": (DATABASES, STREAM_LINES),
     "matrices": (MATRICES, MATRIX_LINES),
@@ -314,7 +319,7 @@ def check(variants: Sequence[Callable[[Path], Path]], lines: Sequence[Line]) -> 
     ]
 
 
-@pytest.mark.parametrize("name", ["networks", "streams", "matrices"])
+@pytest.mark.parametrize("name", ["networks", "dated", "streams", "matrices"])
 def test_commands_show_the_same_with_every_option(name: str, constant: None) -> None:
     variants, lines = LINES[name]
     check((variants[0], variants[-1]), lines)
