@@ -149,6 +149,8 @@ def graphical(degrees: Wholes) -> Wholes:
 def _largest_excess(degrees: Wholes) -> tuple[int, int]:
     """Return the largest violation of the Erdős-Gallai inequalities and how many it is of."""
     count = len(degrees)
+    if not count:
+        return 0, 0
     k = np.arange(1, count + 1)
     sums = np.concatenate([[0], np.cumsum(degrees)])
     # Entries after the first k that exceed k count as k each: those before place `first`.

@@ -48,3 +48,10 @@ def test_questions_are_written_as_they_are_read() -> None:
     graph = tulle.Graph.from_edges([(0, 1)], nodes=2)
     with pytest.raises(QueryError, match="team"):
         tulle.plan(graph, tulle.synthetic_per_node("team", 4), unit="node", epsilon=1.0)
+
+
+def test_there_is_a_graph_also_where_the_noisy_counts_say_nobody() -> None:
+    """On graphs of up to three nodes many draws failed after the price, and without nodes all."""
+    nobody = tulle.Graph.from_edges(np.empty((0, 2), dtype=np.int64), nodes=0)
+    made = tulle.release(nobody, tulle.synthetic_per_node(), unit="node", epsilon=100.0)
+    assert made.value.edge_count == 0
