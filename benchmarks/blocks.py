@@ -330,16 +330,20 @@ def plans_compared(records: Records) -> list[dict[str, Any]]:
     """Return the error that a plan predicts from a reference, and the error seen, at epsilon = 1.
 
     Several references: one in five is drawn anew. Without ``about=`` nothing public says how many
-    people there are, and a plan is for as many as the reference has.
+    people there are, and a plan is for as many as the reference has. In place of a guess their
+    number may be bought.
     """
     rows = []
     for seed in range(1, SPLITS + 1):
         data, public = split(records, seed)
         ask: dict[str, Any] = {"unit": "participant", "epsilon": 1.0, "mechanism": "block_laplace"}
         about = tulle.weights(reference=public, about=data.individuals())
+        people = tulle.release(data, tulle.participants(), unit="participant", epsilon=0.01)
+        bought = tulle.weights(reference=public, about=max(people.value, 1))
         row: dict[str, Any] = {"data": records.name, "reference": seed}
         for name, query in (
             ("planned", about),
+            ("number bought", bought),
             ("without about=", tulle.weights(reference=public)),
         ):
             row[name] = plan_for(data, query, **ask).chosen.prediction.mean_error

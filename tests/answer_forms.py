@@ -168,6 +168,7 @@ def cases() -> Iterator[Case]:
     yield "contributions weights", trips(), tulle.weights(bound=1, total=1), person
     yield "contributions block_bounds", trips(), tulle.block_bounds(0.9, [1, 2, 4]), person
     yield "contributions block_partition", trips(), tulle.block_partition(), person
+    yield "contributions participants", trips(), tulle.participants(), person
     cells = tulle.found_cells(cells_per_person=2, bound=1, other=True)
     yield "contributions found_cells", trips(), cells, {**person, "delta": 1e-6}
     row = {"unit": "row"}

@@ -59,6 +59,7 @@ from tulle.matrices.binary.data import BinaryMatrix as BinaryMatrix
 from tulle.matrices.binary.queries import xor as xor
 from tulle.matrices.contributions.data import Contributions as Contributions
 from tulle.matrices.contributions.found_cells import found_cells as found_cells
+from tulle.matrices.contributions.participants import participants as participants
 from tulle.matrices.contributions.private_bounds import block_bounds as block_bounds
 from tulle.matrices.contributions.private_partition import block_partition as block_partition
 from tulle.matrices.contributions.queries import weights as weights

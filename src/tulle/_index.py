@@ -12,7 +12,7 @@ Describe a graph: assortativity average_clustering clustering degree_distributio
     eigenvalues joint_degrees low_rank max_degree modularity spectrum transitivity
 Publish a graph: graph_from_releases synthetic synthetic_per_node topology
 Ask in SQL: sql
-Publish a matrix: block_bounds block_partition found_cells weights xor
+Publish a matrix: block_bounds block_partition found_cells participants weights xor
 Judge: compare error_curve
 Errors: BudgetError InputError LedgerError QueryError TulleError UnitError
 
@@ -81,6 +81,7 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "xor": "tulle.matrices.binary.queries",
         "Contributions": "tulle.matrices.contributions.data",
         "found_cells": "tulle.matrices.contributions.found_cells",
+        "participants": "tulle.matrices.contributions.participants",
         "block_bounds": "tulle.matrices.contributions.private_bounds",
         "block_partition": "tulle.matrices.contributions.private_partition",
         "weights": "tulle.matrices.contributions.queries",
@@ -257,6 +258,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
         "cell_selection": "tulle.matrices.contributions.found_cells",
         "block_gaussian": "tulle.matrices.contributions.gaussian",
         "block_laplace": "tulle.matrices.contributions.laplace",
+        "participants_laplace": "tulle.matrices.contributions.participants",
         "block_quantiles": "tulle.matrices.contributions.private_bounds",
         "vote_partition": "tulle.matrices.contributions.private_partition",
     },
@@ -334,6 +336,7 @@ REGISTERED: Mapping[tuple[str, str], Mapping[str, str]] = {
     ("preview", "database"): {"made-up rows": "tulle.sql.stand_in.build"},
     ("query", "contributions"): {
         "found_cells": "tulle.matrices.contributions.found_cells",
+        "participants": "tulle.matrices.contributions.participants",
         "block_bounds": "tulle.matrices.contributions.private_bounds",
         "block_partition": "tulle.matrices.contributions.private_partition",
         "weights": "tulle.matrices.contributions.queries",
@@ -394,6 +397,7 @@ ANSWERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "cell_selection": ("FoundCells",),
         "block_gaussian": ("Weights",),
         "block_laplace": ("Weights",),
+        "participants_laplace": ("Participants",),
         "block_quantiles": ("BlockBounds",),
         "vote_partition": ("BlockPartition",),
     },
@@ -465,6 +469,7 @@ UNITS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "cell_selection": ("participant",),
         "block_gaussian": ("participant",),
         "block_laplace": ("participant",),
+        "participants_laplace": ("participant",),
         "block_quantiles": ("participant",),
         "vote_partition": ("participant",),
     },

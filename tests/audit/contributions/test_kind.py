@@ -9,7 +9,13 @@ from tulle.audit.table import closed_form
 from tulle.core import registry
 
 TABLES = kind_of("contributions")
-NAMES = ["block_laplace", "block_gaussian", "block_quantiles", "vote_partition"]
+NAMES = [
+    "block_laplace",
+    "block_gaussian",
+    "block_quantiles",
+    "participants_laplace",
+    "vote_partition",
+]
 
 
 def test_all_mechanisms_are_here():

@@ -791,6 +791,7 @@ def questions() -> dict[tuple[str, str], list[Query]]:
             "block_bounds": [tulle.block_bounds("0.9", [1, 2, 4, 8])],
             "found_cells": [tulle.found_cells(cells_per_person=1, bound=2, other=True)],
             "block_partition": [tulle.block_partition(), tulle.block_partition(3, pieces=64)],
+            "participants": [tulle.participants()],
         },
         "genotypes": {
             "allele_counts": [allele_counts(), allele_counts([0, 2])],

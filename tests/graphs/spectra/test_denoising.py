@@ -10,7 +10,13 @@ import pytest
 
 import tulle
 from tulle.graphs.spectra import denoising, power
-from tulle.graphs.spectra.denoising import HeldMatrix, decompose_noisy
+from tulle.graphs.spectra.denoising import (
+    Found,
+    HeldMatrix,
+    _held,
+    decompose_noisy,
+    search_noisy,
+)
 from tulle.graphs.spectra.queries import Spectrum, adjacency
 
 NODES = 120
@@ -185,3 +191,87 @@ def test_candidates_never_hurt_a_vector_that_stands_out() -> None:
         for _ in range(3)
     ]
     assert min(abs(float(true @ one)) for one in found) > 0.95
+
+
+def noisy(true: Any, noise: float, generator: Any) -> HeldMatrix:
+    upper = np.triu(generator.normal(0, noise, true.shape), 1)
+    return HeldMatrix((true + upper + upper.T).astype(np.float32), noise)
+
+
+def cliques(*sizes: int) -> Any:
+    """Return the matrix of cliques, one after the other."""
+    member = np.repeat(np.arange(len(sizes)), sizes)
+    return (member[:, None] == member) * 1.0 - np.eye(len(member))
+
+
+def test_how_much_of_all_edges_a_core_has_is_found_without_bias() -> None:
+    generator, true = np.random.default_rng(4), cliques(50, *[16] * 50)
+    places, mean = np.arange(80), float(true.sum(axis=1).mean())
+    seen = [_held(noisy(true, 1.0, generator), places, mean) for _ in range(8)]
+    assert np.mean(seen) == pytest.approx(true[:80, :80].sum() / true.sum(), abs=0.01)
+
+
+def test_values_outside_of_a_core_are_not_guessed_from_its_noise() -> None:
+    """A clique of fifty is found among so many nodes; others have cliques of twenty."""
+    found = Found(
+        shown=np.array([51.0, 10.0, 10.0, 10.0, 10.0]),
+        vectors=np.eye(850)[:, :5],
+        modelled=np.array([48.0, 0.0, 0.0, 0.0, 0.0]),
+        certain=np.arange(5) < 1,
+        level=5.0,
+        noise=0.7,
+        nodes=850,
+        by_size=False,
+        mean_degree=17.0,
+        held=0.2,
+    )
+    square = 49.0**2, 20.0
+    off = {
+        held: np.abs(replace(found, held=held).spectrum(square=square).values[1:] - 19).mean()
+        for held in (0.2, 1.0)
+    }
+    assert off[0.2] < 5 < 12 < off[1.0], off
+
+
+@pytest.mark.parametrize("by_size", [False, True])
+def test_asking_for_more_does_not_blur_what_shows(
+    by_size: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One clique in a matrix of noise: five vectors hold as much of it as one does."""
+    generator = np.random.default_rng(6)
+    true = np.zeros((900, 900))
+    true[:30, :30] = cliques(30)
+    degrees = true.sum(axis=1) + generator.laplace(0, 12, 900)
+    held: dict[int, list[float]] = {1: [], 5: []}
+    for _ in range(4):
+        seen = noisy(true, 1.0, generator)
+        for k, reached in held.items():
+            vectors = search_noisy(seen, k, degrees, by_size=by_size).vectors
+            reached.append(float((vectors[:30].sum(axis=0) ** 2).sum() / 30))
+    assert np.mean(held[5]) > np.mean(held[1]) - 0.02, held
+
+
+@pytest.mark.parametrize(("measured", "taken"), [(14.0, True), (60.0, False)])
+def test_what_is_measured_says_which_vector_is_nearer_after_cleaning(
+    measured: float, taken: bool
+) -> None:
+    """The model expects 58 of a vector that was chosen by the noise; its quotient says more."""
+    first, other = np.eye(40)[:, :1], np.eye(40)[:, 1]
+    found = Found(
+        shown=np.array([75.0]),
+        vectors=first,
+        modelled=np.array([58.0]),
+        certain=np.array([True]),
+        level=30.0,
+        noise=2.5,
+        nodes=40,
+        by_size=False,
+        mean_degree=8.0,
+        cleaned=True,
+        candidate=other,
+        reached=50.0,
+    )
+    drawn = found.spectrum(np.array([49.0, measured]), np.array([5.0, 5.0]))
+    assert (abs(drawn.vectors[1, 0]) == 1) == taken
+    # Without a measurement the model decides.
+    assert abs(found.spectrum().vectors[0, 0]) == 1

@@ -151,6 +151,7 @@ def test_what_a_grid_is_needed_for(trips: Any) -> None:
         "weights": tulle.weights(bound=1),
         "block_bounds": tulle.block_bounds(0.5, [1, 2]),
         "block_partition": tulle.block_partition(),
+        "participants": tulle.participants(),
     }
     assert {*questions, "found_cells"} == set(registry.find("query", "contributions"))
     for question in questions.values():

@@ -15,6 +15,7 @@ from tulle.audit.contributions.laws import BlockVector, ChoiceLaw
 from tulle.audit.engine.broken import name_of
 from tulle.audit.engine.findings import Finding
 from tulle.audit.engine.kind import AuditView, Description
+from tulle.audit.engine.laws import laplace_vector
 from tulle.audit.engine.world import World
 from tulle.core import registry
 from tulle.core.dataset import Dataset
@@ -30,6 +31,11 @@ from tulle.matrices.contributions.blocks import frame_of
 from tulle.matrices.contributions.clipping import clip
 from tulle.matrices.contributions.data import Contributions
 from tulle.matrices.contributions.found_cells import found_cells
+from tulle.matrices.contributions.participants import (
+    Participants,
+    ParticipantsSettings,
+    participants,
+)
 from tulle.matrices.contributions.partition import GAUSSIAN, LAPLACE
 from tulle.matrices.contributions.private_bounds import (
     BlockBounds,
@@ -61,6 +67,7 @@ QUESTIONS: dict[str, tuple[Query, ...]] = {
         block_bounds(None, [1, 2, 3], error_at=2),
     ),
     "vote_partition": (block_partition(pieces=4), block_partition(3, pieces=1)),
+    "participants_laplace": (participants(),),
 }
 """The questions on which each mechanism is examined."""
 
@@ -111,6 +118,9 @@ def describe_run(name: str, terms: Terms, settings: Parameters, dataset: Any) ->
         return describe_choice(terms, settings, dataset)
     if name == "vote_partition":
         return describe_votes(settings, dataset)
+    if name == "participants_laplace":
+        scale = ParticipantsSettings.read(settings).scale
+        return Description((("answer", laplace_vector([len(people_of(dataset))], scale, 1)),))
     centre = clip(dataset, limits_from(terms, settings))
     law = describe(name.removeprefix("block_"), terms, settings, centre)
     return Description((("totals", law),))
@@ -171,6 +181,8 @@ class AuditedContributions(AuditView):
         if isinstance(terms.query, BlockBounds):
             candidates = terms.query.candidates.values
             return lambda parts: tuple(float(candidates[place]) for place in parts)
+        if isinstance(terms.query, Participants):
+            return lambda parts: (max(parts[0][0], 0),)
         if isinstance(terms.query, BlockPartition):
             asked, scale = terms.query, VoteSettings.read(settings).scale
             return lambda parts: tuple(

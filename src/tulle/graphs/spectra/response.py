@@ -173,9 +173,8 @@ class SpectralResponse(Mechanism):
     spread over all nodes, or drowns, one made of the degrees alone is nearer; which of them it is
     the coins tell. Both releases are public, so any number of iterations on them is free. A
     twentieth of epsilon measures the first value on the graph itself, as far as it is spread
-    (:mod:`tulle.graphs.spectra.spread`). For more values than one, a fortieth measures how true the
-    vectors found are: since they are public by then, so is how little one edge can move their
-    quotients.
+    (:mod:`tulle.graphs.spectra.spread`). A fortieth measures how true the vectors found are: since
+    they are public by then, so is how little one edge can move their quotients.
 
     Guarantee:
         Pure epsilon per edge: an edge changes two degrees by one each, so Laplace noise of scale
@@ -310,15 +309,11 @@ class SpectralResponse(Mechanism):
 def usual_shares(terms: Terms) -> dict[str, Fraction]:
     """Return the parts of epsilon for quotients and for the first value.
 
-    A single value needs no quotient. The nearest matrix needs no value: the quotients of its
-    vectors bring it nearest.
+    The nearest matrix needs no value: the quotients of its vectors bring it nearest.
     """
     assert isinstance(terms.query, VectorQuery)
-    matrix, single = terms.query.by_size, rank_of(terms) == 1
-    return {
-        "quotient_share": _TUNING.quotient_share if matrix or not single else Fraction(0),
-        "spread_share": _TUNING.spread_share if not matrix else Fraction(0),
-    }
+    spread = Fraction(0) if terms.query.by_size else _TUNING.spread_share
+    return {"quotient_share": _TUNING.quotient_share, "spread_share": spread}
 
 
 def mean_of(degrees: Wholes) -> int:

@@ -119,8 +119,9 @@ def weights(
 
     ``step`` is the power of two of which all released numbers are multiples; it is chosen from
     the bounds when left out. A coarse step rounds down whoever has to be scaled. ``about`` is a
-    public guess of how many people the data has. What clipping takes away grows with their
-    number, and noise does not: without it, the data are taken to have as many as the reference.
+    public guess of how many people the data has, or what :func:`tulle.participants` released. What
+    clipping takes away grows with their number, and noise does not: without it, the data are taken
+    to have as many as the reference.
 
     Raises:
         InputError: when a bound is not a number above zero, or shapes do not match.
