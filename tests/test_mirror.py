@@ -15,6 +15,7 @@ THEMES = {
     "audit/replay/*": "whole paths replayed on neighbours, in all rooms",
     "audit/test_not_private": "the page on published mistakes",
     "cli/test_errors": "whatever is wrong at the command line",
+    "cli/test_fuzz": "lines that nobody would write",
     "cli/test_guide": "the commands of the guide",
     "cli/test_time": "versions and periods at the command line",
     "graphs/io/test_arrival": "readers: no edge hangs on another",

@@ -201,6 +201,22 @@ def test_units_of_accounts_are_kept_apart() -> None:
             ClientAccount(epsilon=epsilon, unit="client")
 
 
+def test_questions_that_differ_in_anything_share_no_report() -> None:
+    def keys(name: str, attributes: dict[str, object], epsilon: object) -> list[str]:
+        form = Survey(attributes, name=name).form(epsilon=epsilon)  # type: ignore[arg-type]
+        return [form.question_key(one) for one in form.survey.names]
+
+    found = [
+        *keys("one", {"a": 3, "b": 3}, 2),
+        *keys("other", {"a": 3}, 1),
+        *keys("one", {"a": 3}, 2),
+        *keys("one", {"a": 4}, 1),
+        *keys("one", {"a": ["0", "1", "2"]}, 1),
+        *keys("one", {"a": ["0", "2", "1"]}, 1),
+    ]
+    assert len(set(found)) == len(found)
+
+
 # --- the account's file -------------------------------------------------------------------------
 
 SMOKES = Survey({"smokes": ["no", "yes"]}).form(epsilon=1)

@@ -244,6 +244,14 @@ def test_link_reports_are_stored_and_priced_per_edge() -> None:
     assert guarantee.epsilon == 1
 
 
+def test_another_client_has_a_report_and_a_price_of_its_own() -> None:
+    form, mine = LinkForm.of(40, epsilon=1), ClientAccount(epsilon=2, unit="edge")
+    for client in (0, 1):
+        sent = report_links(form, client, [5, 6], account=mine)
+        assert set(sent) <= set(form.partners(client))
+        assert mine.spent == client + 1
+
+
 def test_a_triangle_of_two_invented_links_is_within_the_interval() -> None:
     """Thirty couples at epsilon = 5: one in thirteen times such a triangle is reported."""
     form = LinkForm.of(60, epsilon=5)

@@ -182,6 +182,7 @@ def _flat(event: Event) -> Iterator[Event]:
         for part in event.events:
             yield from _flat(part)
     elif isinstance(event, Disjoint):
-        yield Pure(max(price(part)[0] for part in event.events))
+        epsilons, deltas = zip(*map(price, event.events), strict=True)
+        yield Approximate(max(epsilons), max(deltas)) if any(deltas) else Pure(max(epsilons))
     else:
         yield event

@@ -461,6 +461,9 @@ def test_price_adds_up():
     assert price(Composed((LaplaceEvent(half), Pure(third)))) == (half + third, 0)
     assert price(Composed((Approximate(half, third), Pure(half)))) == (1, third)
     assert price(Disjoint((Pure(half), Composed((Pure(third), Pure(third)))))) == (2 * third, 0)
+    # A part that fails with some probability fails with it, whatever the other parts are.
+    apart = Disjoint((Approximate(third, half), Pure(half), Approximate(third, third)))
+    assert price(apart) == (half, half)
     many = Composed((BoundedRange(Fraction(1, 10)),) * 200)
     assert price(many) == (20, 0)
     assert price(many, Fraction(1, 10**6))[0] < 5
