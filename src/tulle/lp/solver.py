@@ -128,11 +128,14 @@ def _solve_reduced(
 def _program(offsets: Array, rows: Array, weights: Array, capacities: Array) -> Program:
     """Return the dual as a program: prices, and what each tuple is worth beyond its prices."""
     tuples, price = np.arange(len(weights)), len(capacities)
-    members = np.repeat(tuples, np.diff(offsets)), rows, np.ones(len(rows))
-    excess = tuples, price + tuples, np.ones(len(weights))
-    entries = [np.concatenate(pair) for pair in zip(members, excess, strict=True)]
+    block = ProgramRows(
+        0,
+        np.concatenate([np.repeat(tuples, np.diff(offsets)), tuples]),
+        np.concatenate([rows, price + tuples]),
+        np.ones(len(rows) + len(weights)),
+        np.ones(len(weights)),
+    )
     cost = np.concatenate([capacities, weights])
-    block = ProgramRows(0, *entries, np.ones(len(weights)))
     return Program.of(cost, np.full(len(cost), np.inf), [block])
 
 

@@ -85,8 +85,9 @@ class ExactProblem:
     def capped(self, products: Numbers, level: int) -> Numbers:
         """Return cap(s, t) for each product."""
         felt, length = self.beyond(products, level)
-        least: Numbers = np.minimum(products, int((1 + self.soft) * level))
-        return least - felt * felt // (2 * length)
+        most = int((1 + self.soft) * level)
+        made: Numbers = np.minimum(products, most) - felt * felt // (2 * length)
+        return made
 
     def above(self, shares: Numbers, low: int, margin: int) -> tuple[int, Numbers]:
         """Return how far above g may be, and the shares to move to."""
