@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import mpmath
@@ -143,3 +144,17 @@ def test_tight_composition_is_tighter_than_the_sum_and_above_the_truth() -> None
     assert compose_tightly(hundred[:1], delta=1e-6).epsilon <= Fraction(1, 20)  # type: ignore[operator]
     with pytest.raises(InputError, match="above"):
         compose_tightly([Guarantee.of("edge", epsilon=1, delta=1e-3)], delta=1e-6)
+
+
+@pytest.mark.parametrize("count", [1, 2, 7])
+def test_a_group_is_promised_what_its_members_add_up_to(count: int) -> None:
+    epsilon, delta = Fraction(1, 4), Fraction(1, 10**6)
+    whole = Guarantee.of("edge", epsilon=epsilon, delta=delta).of_group(count)
+    assert whole is not None
+    assert whole.epsilon == epsilon * count
+    # From one to the next: delta·(1 + e^epsilon + ... + e^((count - 1)·epsilon)).
+    chain = sum(float(delta) * math.exp(step * float(epsilon)) for step in range(count))
+    assert chain <= float(whole.delta) <= 1.01 * chain * math.exp((count - 1) * float(epsilon))
+    several = Guarantee.of("edge", rho=epsilon).of_group(count)
+    assert several is not None
+    assert several.rho == epsilon * count**2

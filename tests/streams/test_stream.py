@@ -26,6 +26,7 @@ import tulle
 from tulle.core.errors import BudgetError, InputError, LedgerError, UnitError
 from tulle.core.guarantee import epsilon_of_rho
 from tulle.ledger.ledger import Ledger
+from tulle.noise import SeededSource
 from tulle.streams import factor
 from tulle.streams import stream as stream_module
 from tulle.streams.data import Series
@@ -501,6 +502,13 @@ def test_a_stream_is_not_of_an_account_that_sees_one_period_alone(tmp_path: Path
     with pytest.raises(InputError, match="does not renew"):
         tulle.Stream(study, question, **TERMS, **over)
     assert ledger.debits("trips") == []
+
+
+def test_a_stream_takes_no_source_that_can_be_replayed(tmp_path: Path) -> None:
+    found = opened(tmp_path / "s.ledger")
+    with pytest.raises(InputError, match="no test source"):
+        found.advance(source=SeededSource(1))
+    assert found.released == 0
 
 
 def test_steps_are_entered_one_after_the_other_and_of_the_present_data(tmp_path: Path) -> None:
