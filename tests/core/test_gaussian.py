@@ -216,3 +216,9 @@ def test_accounts_that_add_rho_up_are_told_and_sized_by_rho(tmp_path) -> None:  
     assert plans[0].chosen.prediction.rank() > plans[1].chosen.prediction.rank()
     assert [plan.guarantee.epsilon for plan in plans] == [1, 1]
     assert alone.error.half_width(0.95) == plans[1].chosen.prediction.bound.half_width(0.95)  # type: ignore[union-attr]
+
+
+def test_noise_that_delta_alone_covers_has_epsilon_zero() -> None:
+    """The price of a run with so little of each part could not be told."""
+    noise = ((Fraction(1, 10**5), Fraction(1), Fraction(10**5)),)
+    assert epsilon_of_gaussian(noise, Fraction(1, 20)) == 0

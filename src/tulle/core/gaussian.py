@@ -159,7 +159,9 @@ def epsilon_of_gaussian(noise: Noise, delta: Fraction) -> Fraction:
         0.93
     """
     most = epsilon_of_rho(sum((rho for rho, _, _ in noise), Fraction(0)), delta)
-    if not all(variance for _, _, variance in noise) or delta_of_gaussian(noise, most) > delta:
+    if not most or not all(variance for _, _, variance in noise):
+        return most
+    if delta_of_gaussian(noise, most) > delta:
         return most
     low, high = 0.0, float(most)
     for _ in range(60):
