@@ -15,7 +15,7 @@ from tulle.lp.problem import PackingProblem
 Row = dict[int, Fraction]
 
 
-class Climbed(NamedTuple):
+class Vertex(NamedTuple):
     """Where the simplex method ended: what is not named is zero."""
 
     value: Fraction
@@ -72,7 +72,7 @@ def _dual(problem: PackingProblem, tau: Fraction) -> tuple[list[Row], list[Fract
 
 def climb(
     rows: list[Row], sides: list[Fraction], objective: Row, target: Fraction | None
-) -> Climbed:
+) -> Vertex:
     """Maximise from the origin; stop at the optimum, or above ``target``.
 
     All three are changed on the way.
@@ -106,7 +106,7 @@ def climb(
         _subtract(objective, chosen, gain)
     levels = {name: sides[row] for row, name in enumerate(basis) if name < count}
     gains = {name - count: -gain for name, gain in objective.items() if name >= count}
-    return Climbed(value, levels, gains)
+    return Vertex(value, levels, gains)
 
 
 def _subtract(row: Row, other: Row, factor: Fraction) -> None:

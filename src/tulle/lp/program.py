@@ -23,7 +23,7 @@ import numpy as np
 from tulle.core.arrays import Array
 from tulle.core.compiled import compiled
 from tulle.lp import highs
-from tulle.lp.exact import Climbed, Row, climb
+from tulle.lp.exact import Row, Vertex, climb
 from tulle.lp.first_order import is_due, rebalance, reset
 
 _CHECK = 40
@@ -101,7 +101,7 @@ class Program:
                     made[place] = float(value)
         return x, multipliers
 
-    def _climbed(self, target: Fraction | None) -> Climbed:
+    def _climbed(self, target: Fraction | None) -> Vertex:
         duals: list[Row] = [{} for _ in self.cost]
         objective: Row = {}
         for row, right in enumerate(self.right.tolist()):
