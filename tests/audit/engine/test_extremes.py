@@ -30,6 +30,13 @@ DELTA = Fraction(1, 10**6)
 ROUNDING = 2.0**-45
 """Closed forms are sums and logarithms of floats near one: their error, relative to nothing."""
 
+SEARCHES = {
+    ("graph", "degree_threshold"),
+    ("graph", "sparse_vector"),
+    ("relation", "sparse_vector"),
+}
+"""They share one draw among all places."""
+
 WIDE = {
     ("graph", "smooth_pure"),
     ("genotypes", "one_shot"),
@@ -37,6 +44,7 @@ WIDE = {
     ("relation", "recursive"),
     ("graph", "recursive"),
     ("database", "recursive"),
+    *SEARCHES,
 }
 """At a tiny epsilon their noise, like any with a delta, takes too many values to list."""
 
@@ -104,6 +112,25 @@ def test_what_is_planned_also_runs(mechanism):
             settings = mechanism.settings(terms, view.options(mechanism)[0])
             for dataset in pair:
                 mechanism.run(terms, settings, dataset, None)
+
+
+@pytest.mark.parametrize("epsilon", EXTREMES)
+@pytest.mark.parametrize(("kind", "name"), sorted(SEARCHES))
+def test_searches_pay_for_both_directions_at_the_extremes(kind, name, epsilon):
+    """What joining costs is b + below, what leaving costs a + b + above, exactly."""
+    mechanism, view = registry.mechanisms(kind)[name], kind_of(kind)
+    query = view.questions(mechanism)[0]
+    if refused(view, mechanism, query, epsilon):
+        return
+    dataset = view.small(query)[0]
+    terms = view.terms(query, dataset, view.unit_for(query, dataset), epsilon, DELTA)
+    settings = mechanism.settings(terms, view.options(mechanism)[0])
+    a, b = settings.epsilon_limit, settings.epsilon_stop
+    above = getattr(settings, "epsilon_above", Fraction(0))
+    below = getattr(settings, "epsilon_below", a)
+    assert min(a, b) > 0
+    assert b + below <= epsilon
+    assert a + b + above <= epsilon
 
 
 DESIGNS = {

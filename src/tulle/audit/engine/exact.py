@@ -224,7 +224,8 @@ def chi_square(seen: Counter[Hashable], law: dict[Hashable, float], runs: int) -
             observed.append(seen[outcome])
             rare_observed -= seen[outcome]
     # A source with a seed gives one outcome again and again, however rare it should be.
-    if any(law.get(one, 0.0) * runs < FEW and n > FEW + TOO_MANY for one, n in seen.items()):
+    unlisted = max(1.0 - math.fsum(law.values()), 0.0)
+    if any(law.get(one, unlisted) * runs < FEW and n > FEW + TOO_MANY for one, n in seen.items()):
         return 0.0
     rare_expected = max(runs - math.fsum(expected), 0.0)
     if rare_expected >= FEW:
