@@ -69,7 +69,7 @@ NAMES = [
         "database sql part two groups",
         "database sql part gaussian",
     ),
-    "contributions weights",
+    *("contributions weights", "contributions participants"),
     *("genotypes allele_counts", "genotypes chi_squares", "genotypes p_values", "relation total"),
     *(f"graph {name}" for name in ("edges", "triangles", "stars", "k_triangles", "cliques")),
     *(
