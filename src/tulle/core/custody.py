@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
+import weakref
 from pathlib import Path
 
 
@@ -23,3 +26,27 @@ def custodian_file(path: str | os.PathLike[str]) -> Path:
     finally:
         os.close(descriptor)
     return Path(path)
+
+
+def private_folder(owner: object) -> str:
+    """Make a folder that nobody else can enter, and that is gone when the owner is.
+
+    Example:
+        >>> class Engine: ...
+        >>> engine = Engine()
+        >>> folder = private_folder(engine)
+        >>> oct(os.stat(folder).st_mode & 0o077), os.path.exists(folder)
+        ('0o0', True)
+        >>> del engine
+        >>> os.path.exists(folder)
+        False
+    """
+    folder = tempfile.mkdtemp(prefix="tulle-")
+    weakref.finalize(owner, _remove, folder, os.getpid())
+    return folder
+
+
+def _remove(folder: str, process: int) -> None:
+    # A fork has a copy of the owner, and the folder is still in use.
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)

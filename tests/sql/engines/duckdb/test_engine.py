@@ -17,7 +17,7 @@ from tests.sql.compile.judges import connected, take_away, world
 import tulle
 import tulle.sql.engines.duckdb.engine
 from tulle.core.errors import InputError
-from tulle.sql.engines.base import EngineError
+from tulle.sql.engines.base import EngineError, Size
 from tulle.sql.engines.duckdb.engine import MEANING, DuckDB, read_rows
 from tulle.sql.queries import sql
 
@@ -234,3 +234,39 @@ def test_parquet_files_are_read_before_anything_is_asked(
     query = tulle.sql("SELECT COUNT(*) FROM t WHERE CAST(x AS TEXT) > 'a'")
     with pytest.raises(EngineError):
         tulle.release(connect(), query, unit="participant", epsilon=1)
+
+
+# --- what memory does not hold ------------------------------------------------------------------
+
+
+def spill(monkeypatch: pytest.MonkeyPatch, folder: Path) -> tuple[Path, DuckDB]:
+    """Let an engine write records to disk; return where its folder is."""
+    monkeypatch.chdir(folder)
+    engine = DuckDB.open("", {}, {}, Size.read("32MB+4GB"))
+    rows = "SELECT range AS id, md5(CAST(range AS TEXT)) AS name FROM range(1000000)"
+    engine._connection.execute(f"CREATE TABLE person AS {rows}")
+    used = "SELECT current_setting('temp_directory')"
+    return Path(engine._connection.execute(used).fetchall()[0][0]), engine
+
+
+def test_records_on_disk_are_for_their_owner_and_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, engine = spill(monkeypatch, tmp_path)
+    assert list(place.iterdir())
+    assert place.stat().st_mode & 0o077 == 0
+    assert not list(tmp_path.iterdir())
+    engine.close()
+    del engine
+    gc.collect()
+    assert not place.exists()
+
+
+def test_left_alone_records_lie_where_the_program_was_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(DuckDB, "_spill_in", lambda engine, folder: None)
+    place, engine = spill(monkeypatch, tmp_path)
+    assert any(file.stat().st_mode & 0o077 for file in place.resolve().iterdir())
+    assert (tmp_path / place.name).exists()
+    engine.close()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tulle.core.cells import check_quotes
+from tulle.core.custody import private_folder
 from tulle.core.errors import InputError, MissingExtraError, raise_alone
 from tulle.sql.engines.base import Engine, EngineError, Result, Size, Workspace
 from tulle.sql.engines.files import csv_file, declared_types, is_parquet, partitioned_from
@@ -106,6 +107,7 @@ class DuckDB(Engine):
                 )
             )
         engine = cls(connection, owned=True)
+        engine._spill_in(private_folder(engine))
         engine._limit(memory or MEMORY)
         for name, source in tables.items():
             if is_path(source):
@@ -191,6 +193,12 @@ class DuckDB(Engine):
         plain = {key: kind for key, kind in types.items() if not kind.startswith("ENUM")}
         self._copy(name, rows, plain, f"{self._beside}.main.{_name(name)}")
         self._adopted[name] = (self._beside, "main")
+
+    def _spill_in(self, folder: str) -> None:
+        """Let what memory does not hold be written there: left alone, records go to ./.tmp."""
+        refusal = InputError("DuckDB cannot write to a folder for temporary files.")
+        statement = f"SET temp_directory = {_text(folder)}"
+        self.attempt(partial(self._connection.execute, statement), refusal)
 
     def _limit(self, memory: Size) -> None:
         refusal = InputError("DuckDB cannot be limited to this memory; choose another size.")
