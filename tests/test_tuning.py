@@ -20,7 +20,6 @@ OTHERS = {
     "graphs/mechanisms/statistic_ladder.py _BLOCKS": "how finely an error is computed, upwards",
     "graphs/mechanisms/statistic_ladder.py _IGNORED": "how finely an error is computed, upwards",
     "graphs/spectra/eigenvalues_laplace.py PROOF": "covers rounding",
-    "graphs/spectra/eigenvalues_laplace.py _FINE": "a lattice",
     "graphs/spectra/power.py LEVELS": "a lattice",
     "graphs/spectra/power.py _LARGE": "which line of Tuning holds",
     "graphs/synthesis/auto/model.py LADDERS": "which counts have one",

@@ -14,7 +14,7 @@ from tulle.graphs.generators import erdos_renyi
 from tulle.graphs.truncation import bundle_packing
 from tulle.graphs.truncation.bundle_packing import solve_bundles
 from tulle.graphs.truncation.bundles import bundles_of
-from tulle.lp import DeletionOracle, PackingProblem, program, solve, solver
+from tulle.lp import DeletionOracle, PackingProblem, first_order, program, solve
 from tulle.lp.exact import least_deletion
 from tulle.relations.annotations import Participant
 from tulle.relations.data import Relation
@@ -70,7 +70,7 @@ def wide(random: np.random.Generator, reach: float) -> PackingProblem:
 
 def exact_value(problem: PackingProblem, tau: float) -> Fraction:
     shape = problem.offsets, problem.participants, problem.weights, problem.capacities(tau)
-    return solver._program(*shape).least()
+    return program.packing_program(*shape).least()
 
 
 @pytest.mark.parametrize("reach", [9, 60, 265])
@@ -113,8 +113,9 @@ def test_methods_that_gain_nothing_end_in_exact_arithmetic(monkeypatch: pytest.M
     # Broken version: only the first-order method, as long as it takes.
     with monkeypatch.context() as patch:
         stall(patch)
-        patch.setattr(program, "_LAST", 2**60)
-        patch.setattr(program, "_EXACT_ENTRIES", -1)
+        patch.setattr(first_order, "_LAST", 2**60)
+        for module in (first_order, program):
+            patch.setattr(module, "EXACT_ENTRIES", -1)
         with pytest.raises(AssertionError, match="for ever"):
             solve(linked, 1.5, gap=0.001)
         with pytest.raises(AssertionError, match="for ever"):

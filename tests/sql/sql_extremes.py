@@ -272,8 +272,10 @@ def compiled(texts: list[str], dialect: str) -> tuple[list[str], list[str], Any]
             refused.append(text)
     # Long statements: each copy of one takes as long as compiling a part of it.
     query = exp.Select(expressions=[exp.alias_(e, f"c{i}", copy=False) for i, e in enumerate(made)])
-    query.from_("extreme AS x", copy=False)
-    return taken, refused, query.join("extreme AS y", join_type="cross", copy=False)
+    # As statements have it: PostgreSQL searches no schema but its own.
+    table = "public.extreme" if dialect == "postgres" else "extreme"
+    query.from_(f"{table} AS x", copy=False)
+    return taken, refused, query.join(f"{table} AS y", join_type="cross", copy=False)
 
 
 def nested(dialect: str, seed: int, count: int) -> list[str]:

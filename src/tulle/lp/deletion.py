@@ -47,10 +47,15 @@ from tulle.core.validate import Number
 from tulle.lp import highs
 from tulle.lp.certificate import Line, cover_sums, dual_line, feasible_total, heaviest
 from tulle.lp.exact import exceeds
-from tulle.lp.first_order import advance_deletion, deletion_steps, raise_deletions, repair
+from tulle.lp.first_order import (
+    advance_deletion,
+    deletion_steps,
+    most_steps,
+    raise_deletions,
+    repair,
+)
 from tulle.lp.interior import Interior
 from tulle.lp.problem import PackingProblem, check_threshold, transpose
-from tulle.lp.program import most_steps
 from tulle.lp.reduce import ReducedDeletion, reduce_deletion
 
 _FINEST = 1e-11

@@ -44,6 +44,14 @@ LEAP = 2.0
 SETTLED = 20
 """The balance changes at most by this factor, and not after fewer steps than this: the first short
 rounds say little about it, and a balance far off takes long to come back."""
+EXACT_ENTRIES = 2_000
+"""Programs of so many entries are small enough for exact arithmetic at once."""
+_LAST, _LAST_OF_SMALL = 2**24, 2**17
+
+
+def most_steps(entries: int) -> int:
+    """Return how many steps of a first-order method are made before exact arithmetic takes over."""
+    return _LAST_OF_SMALL if entries <= EXACT_ENTRIES else _LAST
 
 
 @compiled

@@ -24,19 +24,12 @@ from tulle.core.arrays import Array
 from tulle.core.compiled import compiled
 from tulle.lp import highs
 from tulle.lp.exact import Row, Vertex, climb
-from tulle.lp.first_order import is_due, rebalance, reset
+from tulle.lp.first_order import EXACT_ENTRIES, is_due, most_steps, rebalance, reset
 
 _CHECK = 40
 _PATIENCE = 4_000
 _ASKED = 2
 _HIGHS_ENTRIES = 100_000
-_EXACT_ENTRIES = 2_000
-_LAST, _LAST_OF_SMALL = 2**24, 2**17
-
-
-def most_steps(entries: int) -> int:
-    """Return how many steps of a first-order method are made before exact arithmetic takes over."""
-    return _LAST_OF_SMALL if entries <= _EXACT_ENTRIES else _LAST
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +120,7 @@ class Program:
         while run.made <= most_steps(len(self.columns)):
             yield run.advance(_CHECK)
             if run.made > _PATIENCE * 4**asked and len(self.columns) <= _HIGHS_ENTRIES:
-                if asked == _ASKED and len(self.columns) <= _EXACT_ENTRIES:
+                if asked == _ASKED and len(self.columns) <= EXACT_ENTRIES:
                     break
                 asked += 1
                 yield self.vertex()
@@ -143,6 +136,20 @@ class ProgramRows:
     columns: Array
     values: Array
     right: Array
+
+
+def packing_program(offsets: Array, rows: Array, weights: Array, capacities: Array) -> Program:
+    """Return a packing's dual: prices, and what each tuple is worth beyond its prices."""
+    tuples, price = np.arange(len(weights)), len(capacities)
+    block = ProgramRows(
+        0,
+        np.concatenate([np.repeat(tuples, np.diff(offsets)), tuples]),
+        np.concatenate([rows, price + tuples]),
+        np.ones(len(rows) + len(weights)),
+        np.ones(len(weights)),
+    )
+    cost = np.concatenate([capacities, weights])
+    return Program.of(cost, np.full(len(cost), np.inf), [block])
 
 
 class FirstOrderProgram:

@@ -20,7 +20,6 @@ from tulle.core.arrays import Array
 from tulle.core.errors import InputError
 from tulle.lp import certificate, first_order, highs
 from tulle.lp.problem import PackingProblem, check_threshold
-from tulle.lp.program import Program, ProgramRows, most_steps
 from tulle.lp.reduce import ReducedProblem, reduce
 
 Progress = Callable[[float, float], None]
@@ -76,8 +75,10 @@ def solve(
         if bracket is not None:
             return bracket
     # Weights so far apart that sums in doubles show nothing of the gap.
+    from tulle.lp.program import packing_program
+
     whole = problem.offsets, problem.participants, problem.weights, problem.capacities(tau)
-    value = _program(*whole).least()
+    value = packing_program(*whole).least()
     near = float(value)
     bracket = Bracket(
         near if near <= value else float(np.nextafter(near, -np.inf)),
@@ -125,20 +126,6 @@ def _solve_reduced(
     return None
 
 
-def _program(offsets: Array, rows: Array, weights: Array, capacities: Array) -> Program:
-    """Return the dual as a program: prices, and what each tuple is worth beyond its prices."""
-    tuples, price = np.arange(len(weights)), len(capacities)
-    block = ProgramRows(
-        0,
-        np.concatenate([np.repeat(tuples, np.diff(offsets)), tuples]),
-        np.concatenate([rows, price + tuples]),
-        np.ones(len(rows) + len(weights)),
-        np.ones(len(weights)),
-    )
-    cost = np.concatenate([capacities, weights])
-    return Program.of(cost, np.full(len(cost), np.inf), [block])
-
-
 class Iteration:
     """Narrows the bounds of one reduced problem, and keeps the best vectors so far.
 
@@ -181,8 +168,10 @@ class Iteration:
                 if len(self.reduced.rows) <= _HIGHS_ENTRIES:
                     levels, prices = highs.packing_vectors(*self.shape)
                     self._offer(np.clip(levels, 0.0, self.reduced.weights), prices)
-            if self.memory[2] > most_steps(len(self.reduced.rows)):
-                prices, levels = _program(*self.shape).exact()
+            if self.memory[2] > first_order.most_steps(len(self.reduced.rows)):
+                from tulle.lp.program import packing_program
+
+                prices, levels = packing_program(*self.shape).exact()
                 self._offer(levels, prices[: self.reduced.row_count])
                 return
 

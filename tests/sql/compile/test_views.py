@@ -222,7 +222,7 @@ def test_names_of_a_view_are_its_own() -> None:
     for name, words in (
         ("afar", "another schema"),
         ("made", "not a table"),
-        ("called", "risky.* is not among the expressions"),
+        ("called", "nothing is known about this function"),
         ("undeclared", "over nobody, which is neither owned nor public"),
         ("macros", "not a table"),
     ):

@@ -133,9 +133,11 @@ def test_postgresql_keeps_a_value_back(postgres_url: str, capfd: Any) -> None:
             "$$ BEGIN RAISE WARNING 'seen %', x; RETURN x; END $$"
         )
         database = Database.connect(postgres_url, owners={"keepsake": "id"})
-        assert SECRET not in leaks(database._engine, capfd)
+        stored = FAILING.replace("keepsake", "public.keepsake")
+        assert SECRET not in leaks(database._engine, capfd, stored)
         with overheard(capfd) as heard:
-            assert database._engine.fetch("SELECT tell(note) AS t FROM keepsake").num_rows == 1
+            told = "SELECT public.tell(note) AS t FROM public.keepsake"
+            assert database._engine.fetch(told).num_rows == 1
         assert SECRET not in "\n".join(heard)
         database.close()
         cursor.execute("DROP TABLE keepsake")

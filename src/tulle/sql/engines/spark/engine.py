@@ -25,6 +25,8 @@ MEANING = {
     # ${env:NAME} in a question would be what the machine's environment has there.
     "spark.sql.variable.substitute": "false",
     "spark.sql.ansi.enabled": "true",
+    # The type of a column would follow from the names of all folders.
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
 }
 """Settings that are not left as Spark has them while a statement is worked on."""
 
@@ -122,8 +124,7 @@ class Spark(Engine):
         )
         source = None if is_parquet(path) else csv_file(name, path, types, self.dialect)
         below = partitioned_from(name, path) if source is None else None
-        with _setting(self._session, _INFERENCE, "false"):
-            self.attempt(partial(self._make_view, name, path, source, below), refusal)
+        self.attempt(partial(self._make_view, name, path, source, below), refusal)
 
     def _make_view(self, name: str, path: str, source: CsvFile | None, below: str | None) -> None:
         reader = self._session.read
@@ -267,9 +268,6 @@ class Spark(Engine):
                 loggers[name].setLevel(level)
             logging[0].updateLoggers()
 
-
-_INFERENCE = "spark.sql.sources.partitionColumnTypeInference.enabled"
-"""Lets Spark choose the type of a column by the names of all folders."""
 
 _ADAPTIVE = "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning"
 """Lets Spark choose how many parts a kept frame has: of few rows 200 parts take seconds."""
