@@ -97,9 +97,10 @@ class Race(TruncationMechanism):
         value, winner = run_race(lanes, truncation, source)
         if winner is None:
             # Nothing was above zero. That the truth is at least zero is an interval all the same:
-            # one stated only where noise carried a threshold up would miss far too often.
+            # one stated only where noise carried a threshold up would miss far too often. No
+            # threshold's penalty is in this zero, so none may raise the lower end.
             last = lanes[-1]
-            return Side(value, None, last.scale, last.noise.slack, last.penalty, len(lanes))
+            return Side(value, None, last.scale, last.noise.slack, lanes=len(lanes))
         return Side(value, winner.tau, winner.scale, winner.noise.slack, winner.penalty, len(lanes))
 
     def details(self, sides: Sequence[Side], law: ErrorLaw | None) -> Mapping[str, Any]:
