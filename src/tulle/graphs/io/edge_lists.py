@@ -21,6 +21,7 @@ from tulle.graphs.io.node_sets import Declared
 from tulle.graphs.io.pairs import FactorisedPairs, Progress, number_ids, number_names
 
 _PIECE = 1 << 24
+_TOO_LARGE = 2**63 - 1
 _COMMENTS = ("#", "%", "//")
 _QUOTED = re.compile(r'"[^"]*"')
 _WHOLE = re.compile(r"0|[1-9][0-9]{0,999}")
@@ -68,7 +69,9 @@ class EdgeList:
         if not self.drop:
             self._check_text()
         begin, skipped, places = self.header()
-        found = self._parse_numbers(begin) if places in ((0, 1), (1, 0)) else None
+        found = None
+        if places in ((0, 1), (1, 0)):
+            found = self._parse_numbers(begin, skipped, places)
         if found is None:
             found = self._parse_labels(begin, skipped, places)
         names = self.names or []
@@ -135,7 +138,7 @@ class EdgeList:
             end = len(self.data) if end < 0 else end + 1
             number += 1
             text = self.data[place:end].decode("utf-8", _UNDECODED).strip()
-            if text and not text.startswith(_COMMENTS):
+            if _has_data(text):
                 return number, end, text
             place = end
         return None
@@ -161,32 +164,48 @@ class EdgeList:
                 )
         return names.index(str(first)), names.index(str(second))
 
-    def _parse_numbers(self, begin: int) -> FactorisedPairs | None:
-        """Parse whole numbers with the compiled parser; None when there is something else."""
-        from tulle.graphs.io.number_parser import ANY, DONE, NOT_WHOLE, TOO_FEW, parse_pairs
+    def _parse_numbers(
+        self, begin: int, skipped: int, places: tuple[int, int]
+    ) -> FactorisedPairs | None:
+        """Parse whole numbers with the compiled parser; None when there is something else.
+
+        A line that it leaves is read as :meth:`_parse_labels` reads every line.
+        """
+        from tulle.graphs.io.number_parser import ANY, DONE, parse_pairs
 
         text = np.frombuffer(self.data, dtype=np.uint8)
-        rows = self.data.count(b"\n", begin) + 1
-        pairs = np.empty((rows, 2), dtype=np.int64)
-        filled, place = 0, begin
+        pairs = np.empty((self.data.count(b"\n", begin) + 1, 2), dtype=np.int64)
         code = ANY if self.delimiter is None else ord(self.delimiter)
+        below = self.nodes if isinstance(self.nodes, int) else _TOO_LARGE
+        filled, bad, place, reached, number = 0, 0, begin, begin, skipped + 1
         while place < len(text):
             stop = self.data.find(b"\n", min(place + _PIECE, len(text)))
             stop = len(text) if stop < 0 else stop + 1
-            filled, verdict, where = parse_pairs(text, place, stop, code, self.more, pairs, filled)
-            if verdict == NOT_WHOLE or (self.drop and verdict != DONE):
-                return None
-            if verdict != DONE:
-                line = self.data.count(b"\n", 0, where) + 1
-                raise self._too_few(line) if verdict == TOO_FEW else self._too_many(line)
+            filled, odd = parse_pairs(text, place, stop, code, self.more, below, pairs, filled)
             place = stop
-            self.report(0.4 + 0.4 * place / len(text), "parsing")
-        pairs = pairs[:filled]
-        if isinstance(self.nodes, int) and filled and int(pairs.max()) >= self.nodes:
-            if self.drop:
+            if odd == DONE:
+                self.report(0.4 + 0.4 * place / len(text), "parsing")
+                continue
+            end = self.data.find(b"\n", odd)
+            place = len(text) if end < 0 else end + 1
+            number += self.data.count(b"\n", reached, odd)
+            reached = odd
+            line = self.data[odd:place].decode("utf-8", _UNDECODED).strip()
+            if not _has_data(line):
+                continue
+            try:
+                ends = [from_text(token) for token in self._pair(number, line, places)]
+            except InputError:
+                if not self.drop:
+                    raise
+                bad += 1
+                continue
+            if not all(isinstance(label, int) and label < _TOO_LARGE for label in ends):
                 return None
-            raise self._outside(int(np.argmax((pairs >= self.nodes).any(axis=1))), begin)
-        return number_ids(pairs, self.nodes)
+            pairs[filled] = ends
+            filled += 1
+        self.bad = bad
+        return number_ids(pairs[:filled], self.nodes)
 
     def _parse_labels(self, begin: int, skipped: int, places: tuple[int, int]) -> FactorisedPairs:
         one: list[str] = []
@@ -250,7 +269,7 @@ class EdgeList:
             stripped = line.strip()
             if index % 200_000 == 0:
                 self.report(0.4 + 0.4 * index / len(lines), "parsing")
-            if stripped and not stripped.startswith(_COMMENTS):
+            if _has_data(stripped):
                 yield skipped + index + 1, stripped
 
     def _fields(self, line: str, number: int) -> list[str]:
@@ -287,17 +306,15 @@ class EdgeList:
             'columns with columns=(0, 1), or pass ignore=("weights",) to keep the first two.'
         )
 
-    def _outside(self, row: int, begin: int) -> InputError:
-        for count, (number, _) in enumerate(self._records(0, 0)):
-            if count == row + (begin > 0):
-                return self._outside_line(number)
-        raise AssertionError("a row has a line")
-
     def _outside_line(self, line: int) -> InputError:
         return InputError(
             f"{self.file}, line {line}: an id outside 0 to nodes - 1 (nodes={self.nodes}). Leave "
             "nodes= out to take the ids as they occur."
         )
+
+
+def _has_data(line: str) -> bool:
+    return bool(line) and not line.startswith(_COMMENTS)
 
 
 def _are_digits(first: str, second: str) -> bool:

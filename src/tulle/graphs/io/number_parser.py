@@ -7,16 +7,13 @@ import numpy as np
 from tulle.core.arrays import Array
 from tulle.core.compiled import compiled
 
-# What the parser says about the line at which it stopped.
-DONE = 0
-NOT_WHOLE = 1
-TOO_FEW = 2
-TOO_MANY = 3
+DONE = -1
 
-_NEWLINE, _RETURN, _SPACE, _TAB = 10, 13, 32, 9
+_NEWLINE, _SPACE, _TAB = 10, 32, 9
 _HASH, _PERCENT, _SLASH, _QUOTE = 35, 37, 47, 34
 _COMMA, _SEMICOLON = 44, 59
 _ZERO, _NINE = 48, 57
+_LAST_LETTER = 126
 _MOST_DIGITS = 18
 ANY = 0
 """The delimiter is whichever a line has, each line by itself."""
@@ -24,22 +21,27 @@ ANY = 0
 
 @compiled
 def parse_pairs(
-    text: Array, begin: int, stop: int, delimiter: int, more_columns: bool, pairs: Array, row: int
-) -> tuple[int, int, int]:
-    """Parse ``text[begin:stop]`` into ``pairs`` from ``row`` on; return (row, verdict, place).
+    text: Array,
+    begin: int,
+    stop: int,
+    delimiter: int,
+    more_columns: bool,
+    below: int,
+    pairs: Array,
+    row: int,
+) -> tuple[int, int]:
+    """Parse ``text[begin:stop]`` into ``pairs`` from ``row`` on; return (row, place).
 
     ``delimiter`` is a byte, a space for any run of spaces and tabs, or ANY. ``more_columns``
-    allows fields after the second and skips them. When the verdict is not DONE, ``place`` is the
-    start of the line in question. NOT_WHOLE is the verdict on everything that needs a closer
-    look: a number that is negative, has more than 18 digits or starts with a superfluous zero,
-    anything quoted, and under ANY a line with delimiters of two kinds.
+    allows fields after the second and skips them. ``place`` is DONE, or the start of a line that
+    needs a closer look: all are read here, or left, but plain pairs of numbers below ``below`` and
+    comments. What is read here is what the closer look would read, so that it does not matter
+    which other lines need one.
     """
     place = begin
     while place < stop:
         line = place
-        while place < stop and (
-            text[place] == _SPACE or text[place] == _TAB or text[place] == _RETURN
-        ):
+        while place < stop and (text[place] == _SPACE or text[place] == _TAB):
             place += 1
         if place >= stop:
             break
@@ -65,7 +67,9 @@ def parse_pairs(
                 digits += 1
                 place += 1
             if digits == 0 or digits > _MOST_DIGITS or (digits > 1 and text[start] == _ZERO):
-                return row, NOT_WHOLE, line
+                return row, line
+            if value >= below:
+                return row, line
             pairs[row, field] = value
             gap = place
             seen = 0
@@ -79,31 +83,26 @@ def parse_pairs(
                     if seen != 0:
                         break
                     seen = byte
-                elif byte != _SPACE and byte != _TAB and byte != _RETURN:
+                elif byte != _SPACE and byte != _TAB:
                     break
                 place += 1
             ended = place >= stop or text[place] == _NEWLINE
             if field == 0:
                 mark = seen
-                if ended:
-                    # Trailing white space may hide a tab, which is a delimiter under ANY.
-                    return row, TOO_FEW if seen == 0 else NOT_WHOLE, line
-                if place == gap or (seen == 0 and delimiter not in (ANY, _SPACE)):
-                    return row, NOT_WHOLE, line
+                if ended or place == gap or (seen == 0 and delimiter not in (ANY, _SPACE)):
+                    return row, line
                 continue
-            if ended and seen == 0:
-                continue
-            if ended and seen == _TAB:
+            if ended and (seen == 0 or seen == _TAB):
                 continue  # white space at the end of a line is no delimiter
-            if place == gap or seen != mark:
-                return row, NOT_WHOLE, line
+            if not more_columns or place == gap or seen != mark:
+                return row, line
             while place < stop and text[place] != _NEWLINE:
                 byte = text[place]
-                if delimiter == ANY and byte in (_TAB, _SEMICOLON, _COMMA, _QUOTE) and byte != mark:
-                    return row, NOT_WHOLE, line
+                if byte == _QUOTE or byte > _LAST_LETTER or (byte < _SPACE and byte != _TAB):
+                    return row, line
+                if delimiter == ANY and byte in (_TAB, _SEMICOLON, _COMMA) and byte != mark:
+                    return row, line
                 place += 1
-            if not more_columns:
-                return row, TOO_MANY, line
         row += 1
         place += 1
-    return row, DONE, stop
+    return row, DONE

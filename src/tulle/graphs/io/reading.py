@@ -137,7 +137,7 @@ def _check_format_options(kind: str, header: bool | None, delimiter: str | None)
         or len(delimiter) != 1
         or not delimiter.isascii()
         or delimiter.isalnum()
-        or delimiter in '"\r\n#%'
+        or delimiter in '"\r\n#%\0'
     ):
         raise InputError(
             f"delimiter={delimiter!r} must be one character, such as ',' or '|'; ' ' stands for "
