@@ -42,6 +42,9 @@ EXACTLY = "exactly"
 """Marks a sum that must not depend on the order of its terms; holds the most that one can be, by
 the declared ranges."""
 
+ELSEWHERE = "put it into WHERE, or into a sub-select in FROM"
+"""Where a sub-select may stand instead."""
+
 _RANKS = (exp.RowNumber, exp.Rank, exp.DenseRank)
 _NEIGHBOURS = (exp.Lag, exp.Lead, exp.FirstValue)
 
@@ -114,12 +117,10 @@ class Inside:
         having, qualify = tree.args.get("having"), tree.args.get("qualify")
         self._having = None if having is None else having.this
         self._qualify = None if qualify is None else qualify.this
-        for expression in self._expressions():
-            if expression.find(exp.Query):
-                refuse(
-                    "A sub-select beside GROUP BY, an aggregate or a window",
-                    "put it into WHERE, or into a sub-select in FROM",
-                )
+        clauses = (tree.args.get(name) for name in ("group", "distinct", "order"))
+        for part in (*self._expressions(), *clauses):
+            if part is not None and part.find(exp.Query):
+                refuse("A sub-select beside GROUP BY, an aggregate or a window", ELSEWHERE)
 
     def form(self) -> Form:
         """Return the rows as those of a table with one owner, or of a public one.

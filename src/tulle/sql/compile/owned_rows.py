@@ -18,6 +18,9 @@ from tulle.sql.schema.schema import HERE, TEXT, Schema, Tie
 Gone = tuple[str, Any] | None
 """A participant who has left: kind and identifier; None when nobody has."""
 
+TAKING_PART = "taking_part"
+"""Marks a table in FROM of which the rows that take part are chosen, with their owners."""
+
 
 def owned_rows(schema: Schema, table: str, gone: Gone = None) -> tuple[list[Any], list[Any]]:
     """Return what to select from, and under which conditions, to get a table's rows.
@@ -137,9 +140,11 @@ def _period(schema: Schema, tie: Tie) -> Any:
 def _called(schema: Schema, table: str, name: str) -> Any:
     """Return a table by its full name: a short one means whatever is found first when it runs."""
     place = [exp.to_identifier(part, quoted=True) for part in schema.places.get(table, ())]
-    return exp.Table(
+    called = exp.Table(
         this=exp.to_identifier(table, quoted=True),
         db=place[-1] if place else None,
         catalog=place[0] if len(place) > 1 else None,
         alias=exp.TableAlias(this=exp.to_identifier(name, quoted=True)),
     )
+    called.meta[TAKING_PART] = True
+    return called

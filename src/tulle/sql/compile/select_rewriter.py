@@ -22,7 +22,7 @@ from tulle.sql.compile.derivations import (
     source_of,
     union,
 )
-from tulle.sql.compile.inside import Inside, SameValue, as_written, is_inside, short
+from tulle.sql.compile.inside import ELSEWHERE, Inside, SameValue, as_written, is_inside, short
 from tulle.sql.compile.names import Named
 from tulle.sql.compile.owned_rows import Gone, identifier, owned_rows, values_of
 from tulle.sql.compile.whose import Equal, Whose, merged, renamed, says_whose, whose
@@ -350,6 +350,8 @@ class Rewriter:
         if isinstance(condition, exp.In):
             if width != 1:
                 raise QueryError("IN (SELECT ...) must select one column.")
+            if found.find(exp.Query):
+                refuse("A sub-select that another one selects after IN", ELSEWHERE)
             block.conditions.append(exp.EQ(this=condition.this, expression=found))
 
     # What is looked up among the rows of the same person

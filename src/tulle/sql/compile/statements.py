@@ -1,8 +1,9 @@
 """The last step before a statement runs: every expression in it in a form that cannot fail.
 
 The whole statement is gone through, what the library wrote into it included (owners, ranges,
-groups, weights), with the kinds of all columns from the public schema. What is not listed here or
-in :mod:`tulle.sql.expressions.total`, or is used with kinds that are not, is refused; so whether a
+groups, weights), with the kinds of all columns from the public schema. Tables are read only where
+the library chose the rows that take part. What is not listed here or in
+:mod:`tulle.sql.expressions.total`, or is used with kinds that are not, is refused; so whether a
 statement is supported never depends on a record.
 
 Whatever engines convert by themselves is converted in the open: sides of comparisons, branches of
@@ -30,7 +31,8 @@ from tulle.sql.compile.common_kinds import (
     moment,
 )
 from tulle.sql.compile.derivations import alias, column, select, source_of
-from tulle.sql.compile.inside import EXACTLY, SameValue
+from tulle.sql.compile.inside import ELSEWHERE, EXACTLY, SameValue
+from tulle.sql.compile.owned_rows import TAKING_PART
 from tulle.sql.compile.size import check_size
 from tulle.sql.compile.sums import BOUND, addable, exact_terms, sum_of_doubles, summable, whole_sum
 from tulle.sql.dialect import dialect_of, guarding
@@ -66,7 +68,7 @@ from tulle.sql.expressions.kinds import (
     named_type,
 )
 from tulle.sql.expressions.total import apply, entries_of, expansion
-from tulle.sql.question.check import conjuncts, is_semi_join
+from tulle.sql.question.check import conjuncts, is_semi_join, refuse
 from tulle.sql.schema.schema import Schema
 
 Columns = dict[str, Kind]
@@ -236,6 +238,9 @@ class Compiler:
             return self.query(source, Scope(scope.views, outer=scope.outer))
         if source.name in scope.views:
             return scope.views[source.name]
+        if TAKING_PART not in source.meta:
+            # A part of the statement that came here as it was written reads everybody's rows.
+            refuse(f"A sub-select of {source.name} here", ELSEWHERE)
         for table, columns in self._tables.items():
             if table == source.name:
                 return columns
