@@ -131,4 +131,16 @@ def parse_statement(text: str, dialect: str) -> Any:
     from tulle.sql.question.spellings import plain_spelling
 
     with not_too_deep():
+        _forget_comments(statements[0])
         return plain_spelling(statements[0], dialect)
+
+
+def _forget_comments(tree: Any) -> None:
+    """Take comments away, and what the parser notes beside a tree.
+
+    ``/* sqlglot.meta name=value */`` would set the marks by which parts that the library wrote are
+    told from the user's.
+    """
+    for node in tree.walk():
+        node.pop_comments()
+        node.meta.clear()
