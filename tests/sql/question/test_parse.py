@@ -11,18 +11,18 @@ import pytest
 
 pytest.importorskip("duckdb", reason="the extra tulle[sql] is not installed")
 
-import sqlglot  # noqa: E402
-from tests.sql.compile.judges import world  # noqa: E402
-from tests.sql.grammar import Grammar  # noqa: E402
-from tests.sql.inside_generator import Inside  # noqa: E402
-from tests.sql.linked_generator import Linked  # noqa: E402
+import sqlglot
+from tests.sql.compile.judges import world
+from tests.sql.grammar import Grammar
+from tests.sql.inside_generator import Inside
+from tests.sql.linked_generator import Linked
 
-from tulle.core.errors import QueryError  # noqa: E402
-from tulle.sql.compile.inside import EXACTLY  # noqa: E402
-from tulle.sql.compile.owned_rows import TAKING_PART  # noqa: E402
-from tulle.sql.compile.rewrite import BOUND  # noqa: E402
-from tulle.sql.expressions.conversions import WRITTEN  # noqa: E402
-from tulle.sql.queries import sql  # noqa: E402
+from tulle.core.errors import QueryError
+from tulle.sql.compile.inside import EXACTLY
+from tulle.sql.compile.owned_rows import TAKING_PART
+from tulle.sql.compile.rewrite import BOUND
+from tulle.sql.expressions.conversions import WRITTEN
+from tulle.sql.queries import sql
 
 
 def test_the_parser_makes_no_remarks(monkeypatch: pytest.MonkeyPatch) -> None:
