@@ -165,7 +165,7 @@ class Database(Dataset):
             engine.check_parts(schema, InputError)
             engine.hold(schema.tables)
             schema = with_views(schema, definitions)
-        except InputError:
+        except BaseException:
             engine.close()
             raise
         return cls._of(engine, schema)

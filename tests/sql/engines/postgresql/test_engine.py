@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import lru_cache
@@ -465,3 +466,32 @@ def test_columns_that_the_role_may_not_read_are_refused_before_the_price(postgre
         named = tulle.sql("SELECT COUNT(*) FROM person WHERE name IS NULL")
         with pytest.raises(QueryError, match="'name' could not be resolved"):
             tulle.release(database, named, unit="participant", epsilon=1)
+
+
+def test_a_database_that_nobody_has_any_more_leaves_no_connection(postgres_url: str) -> None:
+    run(postgres_url, *ROWS)
+    listed = tulle.Database.connect(postgres_url, owners={"person": "id"})
+    connection = listed._engine._connection
+    around = [listed]
+    around.append(around)
+    del listed, around
+    assert not connection._closed
+    gc.collect()
+    assert connection._closed
+
+
+def test_a_database_that_cannot_be_described_leaves_no_connection(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever goes wrong while connecting."""
+    run(postgres_url, *ROWS)
+    opened: list[Any] = []
+
+    def stopped(self: Any, tables: Any) -> None:
+        opened.append(self._connection)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(engine.PostgreSQL, "hold", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        tulle.Database.connect(postgres_url, owners={"person": "id"})
+    assert [one._closed for one in opened] == [True]

@@ -226,6 +226,8 @@ class PostgreSQL(Engine):
             if memory is not None:
                 engine._limit(memory)
             undo.pop_all()
+        # A database that nobody has any more leaves no connection behind.
+        weakref.finalize(engine, connection.close).atexit = False
         return engine
 
     def _settle(self) -> None:
