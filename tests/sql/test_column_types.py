@@ -15,11 +15,17 @@ from typing import Any
 
 import duckdb
 import pytest
+from sqlglot import exp
 from tests.drawn import Drawn, are_enough
 from tests.sql.expressions.test_total import unguarded
-from tests.sql.sql_types import ODD, PLACES, TAME, Column, Place, attack
+from tests.sql.sql_types import NEAR, ODD, PLACES, TAME, Column, Place, attack
 
 import tulle
+from tulle.sql.compile import owned_rows
+from tulle.sql.compile.derivations import select
+from tulle.sql.compile.statements import total_statement
+from tulle.sql.expressions.kinds import kind_of_column
+from tulle.sql.schema.schema import Schema
 
 SAMPLE = 61
 """Of so many pairs of a type and a place, one is tried every day."""
@@ -134,6 +140,77 @@ def test_owners_are_of_types_in_which_one_is_written_in_one_way() -> None:
         accepted.add(column.type.split("(")[0])
     assert {"ENUM", "INTEGER", "VARCHAR", "UUID", "DATE"} <= accepted
     assert not {"MAP", "STRUCT", "UNION", "INTEGER[3]", "INTEGER[]", "DOUBLE"} & accepted
+
+
+def led_to_two(keys: Iterable[Column], rows: Sequence[Column]) -> tuple[int, list[str]]:
+    """Return how many pairs of types a path may compare, and those in which a row leads to two.
+
+    All keys differ, and each is another person's; so two would share the row.
+    """
+    values, asked, found = [[*TAME, *ODD, *NEAR]], 0, []
+    for key in keys:
+        connection = duckdb.connect()
+        fill = "INSERT INTO {} SELECT {} FROM (SELECT DISTINCT TRY_CAST(unnest(?) AS {}) AS x) p"
+        connection.execute(f"CREATE TABLE person (id INTEGER, k {key.type})")
+        kind = key.type.split(" COLLATE")[0]
+        connection.execute(fill.format("person", "row_number() OVER (), x", kind), values)
+        owners = {"person": "id"}
+        for place, row in enumerate(rows):
+            connection.execute(f"CREATE TABLE rows_{place} (r {row.type})")
+            connection.execute(fill.format(f"rows_{place}", "x", row.type), values)
+            owners[f"rows_{place}"] = "r -> person[k]"
+        try:
+            schema = tulle.Database.connect(connection, owners=owners).schema
+        except tulle.InputError:
+            continue
+        for place, row in enumerate(rows):
+            counted = exp.alias_(exp.Count(this=exp.Star()), "n")
+            try:
+                whole = select([counted], *owned_rows.owned_rows(schema, f"rows_{place}"))
+                text = total_statement(whole, schema).sql(dialect="duckdb")
+            except tulle.QueryError:
+                continue
+            asked += 1
+            (led,) = connection.execute(text).fetchone() or ()
+            (there,) = connection.execute(f"SELECT COUNT(r) FROM rows_{place}").fetchone() or ()
+            if led > there:
+                found.append(f"{row.type} -> {key.type}")
+    return asked, found
+
+
+KEYS = ("BIGINT", "UBIGINT", "HUGEINT", "DECIMAL(", "FLOAT", "DOUBLE", "TIME", "DATE", "VARCHAR")
+"""How the types begin that are tried as keys every day."""
+
+
+def everyday_keys() -> list[Column]:
+    return [one for one in plain_columns() if one.type.startswith(KEYS)]
+
+
+def plain_columns() -> list[Column]:
+    """Return the types in which texts are not declared to be equal in any case."""
+    return [one for one in duckdb_columns() if "COLLATE" not in one.type]
+
+
+def test_a_row_leads_to_one_of_the_keys_that_differ() -> None:
+    asked, found = led_to_two(everyday_keys(), everyday_keys())
+    assert found == []
+    assert asked > 80
+
+
+@pytest.mark.slow
+def test_a_row_of_any_type_leads_to_one_of_the_keys_that_differ() -> None:
+    assert led_to_two(duckdb_columns(), plain_columns())[1] == []
+
+
+def test_keys_that_are_compared_as_doubles_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    def is_one_kind(schema: Schema, *places: tuple[str, str]) -> bool:
+        types = (schema.tables[table][name] for table, name in places)
+        return len({kind_of_column(one, schema.dialect).name for one in types}) == 1
+
+    monkeypatch.setattr(owned_rows, "_is_same", is_one_kind)
+    monkeypatch.setattr(Schema, "_check_key", lambda schema, link: None)
+    _, found = led_to_two(everyday_keys(), everyday_keys())
+    assert {"BIGINT -> HUGEINT", "TIMESTAMP_NS -> TIMESTAMP_NS"} <= set(found)
 
 
 def test_an_unguarded_product_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

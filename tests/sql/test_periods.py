@@ -22,6 +22,8 @@ from tulle.core.guarantee import Guarantee
 from tulle.core.period import Calendar
 from tulle.core.unit import PERIODS, UNITS, Unit
 from tulle.sql.compile import owned_rows
+from tulle.sql.compile.select_rewriter import Rewriter
+from tulle.sql.queries import person_totals_of
 from tulle.sql.schema import schema as schema_module
 
 duckdb = pytest.importorskip("duckdb")
@@ -182,6 +184,47 @@ def test_broken_periods_are_caught(monkeypatch: pytest.MonkeyPatch, twin: str) -
     monkeypatch.setattr(*TWINS[twin])
     with pytest.raises((AssertionError, TypeError)):
         check_neighbours(TWIN_SEED, "week", 2)
+
+
+JOINED = (
+    "SELECT COUNT(*) FROM orders o, orders p WHERE o.person = p.person",
+    "SELECT COUNT(*) FROM orders o JOIN lines l ON l.number = o.number",
+    "SELECT SUM(l.price) FROM (SELECT o.number AS n FROM orders o JOIN orders p ON o.person ="
+    " p.person) q JOIN lines l ON l.number = q.n",
+    "SELECT COUNT(*) FROM (SELECT number FROM orders UNION ALL SELECT o.number FROM orders o"
+    " JOIN orders p ON o.person = p.person AND o.made_on = p.made_on) q",
+    "SELECT COUNT(*) FROM orders o JOIN friends f ON f.a = o.person AND f.b = o.person",
+)
+"""Rows of one person each, of whichever periods."""
+
+
+def left_out(seed: int, period: str) -> Iterator[str]:
+    """Yield the questions that are answered without some of their rows, where no key is doubled."""
+    database, unit = opened(some_rows(seed)), Unit.of(f"participant-{period}")
+    for text in (*QUESTIONS, *JOINED):
+        question: Any = tulle.sql(text).bind(database.under(unit))
+        if question.single_owner:
+            found = person_totals_of(database.under(unit), question).clipped(1e6)
+            if found.tolist() != [question.truth(database)]:
+                yield text
+
+
+@pytest.mark.parametrize("period", PERIODS)
+def test_rows_of_several_periods_of_one_person_are_not_left_out(period: str) -> None:
+    assert [text for seed in range(3) for text in left_out(seed, period)] == []
+
+
+def test_rows_of_one_person_that_pass_for_one_period_are_caught(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    honest = Rewriter.project
+
+    def by_person(self: Any, *given: Any, **more: Any) -> Any:
+        made = honest(self, *given, **more)
+        return replace(made, single_owner=bool(made.slots))
+
+    monkeypatch.setattr(Rewriter, "project", by_person)
+    assert {JOINED[0], JOINED[1]} <= set(left_out(0, "day"))
 
 
 def test_paths_show_the_same_on_neighbours() -> None:

@@ -6,7 +6,8 @@ are in ``test_grammar``."""
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+import random
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -32,6 +33,7 @@ import tulle.sql.compile.gather
 import tulle.sql.compile.rewrite
 import tulle.sql.compile.select_rewriter
 import tulle.sql.question.aggregate
+from tulle.core.errors import QueryError
 from tulle.sql.compile.gather import gather
 from tulle.sql.data import Database
 from tulle.sql.queries import SqlQuery, gather_tuples, one_aggregate, relation_of, sql
@@ -80,6 +82,49 @@ def test_leaving_strikes_a_participant_out_of_the_relation(text: str, seed: int)
 @pytest.mark.parametrize(("text", "groups"), GROUPED)
 def test_groups_have_relations_of_their_own(text: str, groups: Any, seed: int) -> None:
     assert list(differences(one_aggregate(text, groups=groups), seed)) == []
+
+
+SIDES = (
+    *("SELECT id FROM person", "SELECT cust FROM orders", "VALUES (1), (2)"),
+    *("SELECT LENGTH(name) FROM city", "SELECT DISTINCT b FROM edge"),
+)
+
+
+def chained(draw: random.Random, depth: int) -> str:
+    """Return rows that are put together again and again, with brackets and without."""
+    if not depth:
+        return draw.choice(SIDES)
+    word = draw.choice(("UNION", "UNION", "UNION ALL", "UNION ALL", "INTERSECT", "EXCEPT"))
+    deep, flat = chained(draw, depth - 1), chained(draw, draw.randrange(depth))
+    sides = [draw.choice(("{}", "({})")).format(side) for side in (deep, flat)]
+    draw.shuffle(sides)
+    return f" {word} ".join(sides)
+
+
+def unanswered(seeds: Iterable[int]) -> Iterator[str]:
+    """Yield what is wrong with such rows; what is refused is refused in words."""
+    for seed in seeds:
+        text = f"SELECT COUNT(*) FROM ({chained(random.Random(seed), 1 + seed % 3)}) t"
+        try:
+            yield from differences(sql(text), 1)
+        except QueryError:
+            continue
+        except ValueError as error:
+            yield f"{text}: {error}"
+
+
+def test_chains_of_set_operations_are_answered_or_refused() -> None:
+    assert list(unanswered(range(50, 90))) == []
+
+
+def test_a_chain_of_which_too_little_is_known_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    def tells(self: Any, terms: Any) -> bool:
+        (found,) = terms
+        return any(not way for _, way in found)
+
+    rewriter = tulle.sql.compile.select_rewriter.Rewriter
+    monkeypatch.setattr(rewriter, "_tells_owner", tells)
+    assert any("not enough values" in found for found in unanswered(range(50, 90)))
 
 
 @pytest.mark.slow

@@ -100,16 +100,16 @@ def _shared(dialect: Dialect, known: list[Typed], names: set[str], node: Any) ->
     if len(names) == 1:
         (name,) = names
         return (
-            _widest(shapes, dialect.exact)
+            widest(shapes, dialect.exact)
             if name in NUMBERS
             else Kind(name, joined=any(one.joined for one in shapes))
         )
     if BOOLEAN in names and names <= {BOOLEAN, *NUMBERS}:
         shapes = [Kind(WHOLE, 10) if one.name == BOOLEAN else one for one in shapes]
         names = {one.name for one in shapes}
-        return _widest(shapes, dialect.exact)
+        return widest(shapes, dialect.exact)
     if names <= NUMBERS:
-        return _widest(shapes, dialect.exact)
+        return widest(shapes, dialect.exact)
     if names <= {TEXT, *NUMBERS}:
         return Kind(DOUBLE)
     for target in (kinds.ZONED, kinds.TIMESTAMP, DATE):
@@ -199,7 +199,7 @@ def is_alike(one: Kind, other: Kind) -> bool:
     )
 
 
-def _widest(shapes: Sequence[Kind], exact: bool) -> Kind:
+def widest(shapes: Sequence[Kind], exact: bool) -> Kind:
     """Return a kind that holds numbers of all of these; doubles, where decimals would not fit."""
     if any(one.name == DOUBLE for one in shapes):
         return Kind(DOUBLE)

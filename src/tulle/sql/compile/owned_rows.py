@@ -8,10 +8,11 @@ from typing import Any
 from sqlglot import exp
 
 from tulle.core.errors import QueryError
+from tulle.sql.compile.common_kinds import widest
 from tulle.sql.compile.derivations import alias, column, owner_type
 from tulle.sql.dialect import dialect_of
 from tulle.sql.expressions.conversions import collation_name
-from tulle.sql.expressions.kinds import kind_of_column, named_type
+from tulle.sql.expressions.kinds import DECIMAL, DOUBLE, WHOLE, kind_of_column, named_type
 from tulle.sql.schema.ranges import Range
 from tulle.sql.schema.schema import HERE, TEXT, Schema, Tie
 
@@ -56,12 +57,18 @@ def owned_rows(schema: Schema, table: str, gone: Gone = None) -> tuple[list[Any]
 
 
 def _is_same(schema: Schema, one: tuple[str, str], other: tuple[str, str]) -> bool:
-    """Say whether two columns are of one kind, so that they are compared without converting."""
-    names = {
-        kind_of_column(schema.tables[table][name], schema.dialect).name
-        for table, name in (one, other)
-    }
-    return len(names) == 1
+    """Say whether two columns are of one kind, so that they are compared without converting.
+
+    Numbers that only doubles hold are not: two keys could be one double, and one person's row would
+    be another's too.
+    """
+    kinds = [
+        kind_of_column(schema.tables[table][name], schema.dialect) for table, name in (one, other)
+    ]
+    if kinds[0].name != kinds[1].name:
+        return False
+    exact = kinds[0].name in {WHOLE, DECIMAL}
+    return not exact or widest(kinds, dialect_of(schema.dialect).exact).name != DOUBLE
 
 
 def values_of(names: Sequence[str], ranges: Mapping[str, Range]) -> list[Any]:

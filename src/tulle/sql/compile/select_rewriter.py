@@ -256,8 +256,7 @@ class Rewriter:
 
         Under a period they may be of several of one person's periods.
         """
-        (found,) = terms
-        return self.schema.period is None and any(not way for _, way in found)
+        return self.schema.period is None and any(not way for found in terms for _, way in found)
 
     def views(self, tree: Any, views: Views) -> Views:
         """Return the views with those that this tree's WITH adds."""
@@ -680,14 +679,16 @@ class Rewriter:
             if copied is not None and copied.table in there:
                 names.setdefault(equal.root((copied.table, copied.name)), []).append(name)
         told = [renamed(found, names) for (_, found), new in zip(same, fresh, strict=True) if new]
+        # Terms say whose a row is, and not of when: under a period a person is several owners.
+        one &= len(slots) == 1 or (bool(slots) and self.schema.period is None)
         return Form(
             query,
             values,
             tuple(slots),
             ranges=ranges,
             whose=tuple(told),
-            single_owner=one and bool(slots),
-            once=one and bool(slots) and block.has_one_row_each(),
+            single_owner=one,
+            once=one and block.has_one_row_each(),
         )
 
     def _check_widths(self, sides: Sequence[Form]) -> None:

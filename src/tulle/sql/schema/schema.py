@@ -151,7 +151,8 @@ class Schema:
             keys={table: key for table, key in keys.primary.items() if table in tables},
         )
         for table in full:
-            schema.ownership(table)
+            for link in schema.ownership(table).links:
+                schema._check_key(link)
         for entity in schema.entities():
             schema.entity_class(entity)
         return schema
@@ -316,6 +317,17 @@ class Schema:
             for table, columns in self.tables.items()
         }
         return MappingSchema(known, dialect=self.dialect)
+
+    def _check_key(self, link: Link) -> None:
+        """Refuse a path over a key of which two values are read as one."""
+        for column in link.key:
+            written = self.tables[link.table][column]
+            if written.lower().startswith("timestamp_ns"):
+                raise InputError(
+                    f"{link.table}.{column} has type {written}, and timestamps are read to the "
+                    "microsecond: a row could lead to two owners. Lead there over another key, "
+                    "such as a number."
+                )
 
     def _is_whole(self, table: str, column: str) -> bool:
         from sqlglot import exp
