@@ -20,7 +20,6 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
@@ -46,19 +45,8 @@ from tulle.ledger.chain import (
     version_name,
 )
 from tulle.ledger.store_file import View
-from tulle.ledger.store_place import Place, cannot, obstacle
+from tulle.ledger.store_place import ALONE, Place, cannot, obstacle
 from tulle.ledger.totals import Totals
-
-# One lock for all stores of the process, held during every operation and across every fork.
-# SQLite keeps a table of the locks that this process holds; a child forked in the middle of
-# another thread's operation would inherit that table and believe that it holds them too.
-# Also, closing any descriptor of a file drops all POSIX locks that the process has on it, SQLite's
-# included: the one descriptor of our own (Place) outlives the connection it is used with.
-_LOCK = threading.RLock()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release
-    )
 
 
 class Store:
@@ -266,12 +254,12 @@ class Store:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        if not _LOCK.acquire(timeout=self.timeout):
+        if not ALONE.acquire(timeout=self.timeout):
             raise cannot(self.path, "another thread holds it", "Wait and ask again.")
         try:
             yield
         finally:
-            _LOCK.release()
+            ALONE.release()
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
@@ -395,7 +383,7 @@ def verify(
     """
     path = Path(os.path.realpath(path))
     problems: list[Problem] = []
-    with _LOCK, Place(path) as place:
+    with ALONE, Place(path) as place:
         try:
             place.check()
             with closing(store_file.connect(path, timeout)) as connection:
