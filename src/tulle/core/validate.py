@@ -224,12 +224,19 @@ def probability(**named: Any) -> Fraction:
     return result
 
 
-def delta(**named: Any) -> Fraction:
-    """Return the one keyword's value as a fraction in [0, 1)."""
+MOST_DELTA = 1 - Fraction(1, 10**9)
+"""Nearer to one nothing is promised, and logarithms lose their digits."""
+
+
+def delta(*, above_zero: bool = False, **named: Any) -> Fraction:
+    """Return the one keyword's value as a delta that can be spent."""
     name, value = _single(named)
     result = number(**named)
-    if not 0 <= result < 1:
-        raise InputError(f"{name} must be at least 0 and below 1; got {shown(value)}.")
+    if not 0 <= result <= MOST_DELTA or (above_zero and not result):
+        least = "above" if above_zero else "at least"
+        raise InputError(
+            f"{name} must be {least} 0 and at most {float(MOST_DELTA)}; got {shown(value)}."
+        )
     return result
 
 

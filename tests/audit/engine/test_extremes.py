@@ -8,6 +8,7 @@ checked on its public settings in high precision instead. Whatever is planned al
 import math
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 
 import mpmath
 import pytest
@@ -19,7 +20,7 @@ from tulle.audit.surveys.kind import is_private, laws_of, worst_ratio
 from tulle.core import registry
 from tulle.core.errors import TulleError
 from tulle.core.guarantee import largest_rho
-from tulle.core.validate import LEAST_EPSILON, MOST_EPSILON
+from tulle.core.validate import LEAST_EPSILON, MOST_DELTA, MOST_EPSILON
 from tulle.graphs.mechanisms.smooth import SLIDE, STRETCH, Smooth
 from tulle.surveys.designs import RandomizedResponse
 from tulle.surveys.large import LocalHashing, UnaryEncoding
@@ -27,6 +28,7 @@ from tulle.surveys.links_client import LinkForm
 
 EXTREMES = (LEAST_EPSILON, Fraction(1, 10**6), Fraction(200), MOST_EPSILON)
 DELTA = Fraction(1, 10**6)
+DELTAS = (1 / Fraction(10) ** 3000, DELTA, MOST_DELTA)
 ROUNDING = 2.0**-45
 """Closed forms are sums and logarithms of floats near one: their error, relative to nothing."""
 
@@ -52,9 +54,9 @@ MECHANISMS = list(registry.every_mechanism())
 IDS = [f"{mechanism.kind}-{mechanism.name}" for mechanism in MECHANISMS]
 
 
-def refused(view, mechanism, query, epsilon):
+def refused(view, mechanism, query, epsilon, delta=DELTA):
     dataset = view.small(query)[0]
-    terms = view.terms(query, dataset, view.unit_for(query, dataset), epsilon, DELTA)
+    terms = view.terms(query, dataset, view.unit_for(query, dataset), epsilon, delta)
     try:
         mechanism.settings(terms, view.options(mechanism)[0])
     except TulleError:
@@ -105,10 +107,10 @@ def test_what_is_planned_also_runs(mechanism):
     for query in view.questions(mechanism)[:1]:
         pair = view.small(query)
         unit = view.unit_for(query, pair[0])
-        for epsilon in EXTREMES:
-            if refused(view, mechanism, query, epsilon):
+        for epsilon, delta in product(EXTREMES, DELTAS if mechanism.needs_delta else (DELTA,)):
+            if refused(view, mechanism, query, epsilon, delta):
                 continue
-            terms = view.terms(query, pair[0], unit, epsilon, DELTA)
+            terms = view.terms(query, pair[0], unit, epsilon, delta)
             settings = mechanism.settings(terms, view.options(mechanism)[0])
             for dataset in pair:
                 mechanism.run(terms, settings, dataset, None)
