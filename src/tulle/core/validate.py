@@ -240,6 +240,23 @@ def delta(*, above_zero: bool = False, **named: Any) -> Fraction:
     return result
 
 
+LEAST_SHARE = Fraction(1, 10_000)
+"""A part of epsilon is no smaller: its noise would drown everything, or could not be drawn."""
+
+
+def share(*, or_none: bool = False, **named: Any) -> Fraction:
+    """Return the one keyword's value as a part of epsilon that leaves another part."""
+    name, value = _single(named)
+    result = number(**named)
+    if not LEAST_SHARE <= result <= 1 - LEAST_SHARE and not (or_none and result == 0):
+        least = f"{'0, or ' if or_none else ''}at least {float(LEAST_SHARE)}"
+        raise InputError(
+            f"{name} is a part of epsilon: it must be {least} and at most "
+            f"{float(1 - LEAST_SHARE)}; got {shown(value)}."
+        )
+    return result
+
+
 MOST = 2**53
 """No number of things is larger, unless its argument says otherwise."""
 

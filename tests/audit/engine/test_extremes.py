@@ -11,16 +11,17 @@ from fractions import Fraction
 from itertools import product
 
 import mpmath
+import numpy as np
 import pytest
 
 import tulle
 from tulle.audit import table
 from tulle.audit.engine.kind import kind_of
 from tulle.audit.surveys.kind import is_private, laws_of, worst_ratio
-from tulle.core import registry
+from tulle.core import registry, validate
 from tulle.core.errors import TulleError
 from tulle.core.guarantee import largest_rho
-from tulle.core.validate import LEAST_EPSILON, MOST_DELTA, MOST_EPSILON
+from tulle.core.validate import LEAST_EPSILON, LEAST_SHARE, MOST_DELTA, MOST_EPSILON
 from tulle.graphs.mechanisms.smooth import SLIDE, STRETCH, Smooth
 from tulle.surveys.designs import RandomizedResponse
 from tulle.surveys.large import LocalHashing, UnaryEncoding
@@ -114,6 +115,51 @@ def test_what_is_planned_also_runs(mechanism):
             settings = mechanism.settings(terms, view.options(mechanism)[0])
             for dataset in pair:
                 mechanism.run(terms, settings, dataset, None)
+
+
+STRANGE = (
+    *(0, 1, 3, -1, 10**9, 10**30, True, None, "x", "1/3", [], [1]),
+    *(5e-324, 1e-300, LEAST_SHARE, 1 - LEAST_SHARE, 1 - 2**-53, float("nan"), float("inf")),
+)
+
+
+def faults_of_options(mechanism):
+    """Return the options with which something fails after what is planned, or in odd words."""
+    view, faults = kind_of(mechanism.kind), []
+    if not (mechanism.options and view.questions(mechanism)):
+        return faults
+    query = view.questions(mechanism)[0]
+    pair = view.small(query)
+    unit = view.unit_for(query, pair[0])
+    usual = view.options(mechanism)[0]
+    for name, value in product(mechanism.options, STRANGE):
+        for epsilon in (LEAST_EPSILON, Fraction(1), MOST_EPSILON):
+            terms = view.terms(query, pair[0], unit, epsilon, DELTA)
+            try:
+                settings = mechanism.settings(terms, {**usual, name: value})
+            except TulleError:
+                continue
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is a fault
+                faults.append((name, value, float(epsilon), repr(error)))
+                continue
+            for dataset in pair:
+                try:
+                    with np.errstate(over="raise", divide="raise", invalid="raise"):
+                        mechanism.run(terms, settings, dataset, None)
+                except Exception as error:  # noqa: BLE001
+                    faults.append((name, value, float(epsilon), repr(error)))
+    return faults
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=IDS)
+def test_whatever_options_hold_they_are_refused_before_the_price_or_the_mechanism_runs(mechanism):
+    assert faults_of_options(mechanism) == []
+
+
+def test_options_that_no_noise_can_serve_would_be_found(monkeypatch):
+    """The broken version takes any part of epsilon, however small."""
+    monkeypatch.setattr(validate, "share", lambda or_none=False, **named: validate.number(**named))
+    assert faults_of_options(registry.mechanisms("graph")["projection"])
 
 
 @pytest.mark.parametrize("epsilon", EXTREMES)
