@@ -244,7 +244,7 @@ def test_whatever_a_file_is_called_it_keeps_the_account(
         assert respond(SMOKES, {"smokes": "no"}, account=opened) == sent
 
 
-@pytest.mark.parametrize("name", ["", "a\0b", b"bytes"])
+@pytest.mark.parametrize("name", ["", "a\0b", "\ud800", 5, object()])
 def test_what_names_no_file_is_refused(name: object) -> None:
     with pytest.raises(InputError, match="must name a file"):
         mine(name)

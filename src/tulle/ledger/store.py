@@ -23,7 +23,6 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from tulle.core.errors import InputError, LedgerError, TulleError
@@ -45,7 +44,7 @@ from tulle.ledger.chain import (
     version_name,
 )
 from tulle.ledger.store_file import View
-from tulle.ledger.store_place import ALONE, Place, cannot, obstacle
+from tulle.ledger.store_place import ALONE, Place, cannot, obstacle, real
 from tulle.ledger.totals import Totals
 
 
@@ -62,13 +61,9 @@ class Store:
     def __init__(
         self, path: str | os.PathLike[str], *, create: bool = True, timeout: float = 60.0
     ) -> None:
-        named = os.fsdecode(path)
-        if not named or "\0" in named:
-            raise InputError(f"path must name a file; got {named!r}.")
+        self.path = real(path)
         if not timeout >= 0:
             raise InputError(f"timeout must be a number of seconds; got {timeout!r}.")
-        # SQLite puts its journal beside the real file; a link must not give it a second place.
-        self.path = Path(os.path.realpath(named))
         self.timeout = min(float(timeout), 1e6)  # SQLite counts milliseconds in 32 bits
         self._seen: Head | None = None
         if create and not os.path.exists(self.path):
@@ -381,7 +376,7 @@ def verify(
 
     It reads the entries one by one, in one transaction: others can append when it is done.
     """
-    path = Path(os.path.realpath(path))
+    path = real(path)
     problems: list[Problem] = []
     with ALONE, Place(path) as place:
         try:

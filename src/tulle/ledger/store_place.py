@@ -23,7 +23,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
 
-from tulle.core.errors import LedgerError, raise_alone
+from tulle.core.errors import InputError, LedgerError, raise_alone
 from tulle.ledger.chain import printable
 
 fcntl: Any
@@ -60,6 +60,22 @@ def cannot(path: Path, reason: str, remedy: str, what: str = "ledger") -> Ledger
     return LedgerError(
         printable(f"The {what} {path} cannot be used: {reason}. Nothing was spent. {remedy}")
     )
+
+
+def real(path: str | os.PathLike[str]) -> Path:
+    """Return where a file really lies: a link must not give its journal a second place.
+
+    Raises:
+        InputError: when it names no file.
+    """
+    try:
+        name = os.fsdecode(path)
+        whole = name and "\0" not in name and os.fsencode(name)
+    except (TypeError, UnicodeError):
+        whole = b""
+    if not whole:
+        raise InputError(f"path must name a file; got {path!r}.")
+    return Path(os.path.realpath(name))
 
 
 def obstacle(path: Path) -> str:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from fractions import Fraction
 from os import PathLike
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from tulle.core import validate
@@ -25,7 +24,7 @@ from tulle.core.guarantee import display
 from tulle.core.public import public
 from tulle.core.unit import Unit
 from tulle.core.validate import Number, rational, text
-from tulle.ledger.store_place import ALONE, Place
+from tulle.ledger.store_place import ALONE, Place, real
 
 
 class Question(NamedTuple):
@@ -54,14 +53,6 @@ def _explaining() -> Iterator[None]:
         elif isinstance(error, OSError):
             why = f"it cannot be opened ({error.strerror})"
         raise_alone(LedgerError(_UNUSABLE.format(why)))
-
-
-def _named(path: str | PathLike[str]) -> str:
-    """Return the name of a file, if it is one."""
-    name = os.fspath(path)
-    if not isinstance(name, str) or not name or "\0" in name:
-        raise InputError(f"path must name a file; got {name!r}.")
-    return name
 
 
 @public()
@@ -98,7 +89,7 @@ class ClientAccount:
             )
         self._process = os.getpid()
         # A name such as ":memory:" is a name: what is in memory has its budget anew every time.
-        self._path = None if path is None else Path(os.path.realpath(_named(path)))
+        self._path = None if path is None else real(path)
         with _explaining():
             if self._path is not None:
                 with suppress(FileExistsError):
