@@ -28,7 +28,7 @@ ALLOWED: dict[str, set[str]] = {
     "graphs": {"core", "noise", "lp", "relations"},
     "sql": {"core", "planning", "noise", "lp", "relations"},
     "matrices": {"core", "noise"},
-    "surveys": {"core", "noise"},
+    "surveys": {"core", "noise", "ledger"},
     "models": {"core", "noise", "ledger"},
     "genomes": {"core", "noise"},
     "streams": {"core", "noise", "ledger", "reports", "sql"},

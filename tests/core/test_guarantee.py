@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from fractions import Fraction
+from typing import Any
 
 import mpmath
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tulle.core import validate
 from tulle.core.errors import InputError, UnitError
 from tulle.core.guarantee import Guarantee, display, epsilon_of_rho
 from tulle.core.unit import Unit
@@ -16,9 +19,9 @@ from tulle.ledger.accounting import compose_tightly
 small = st.fractions(min_value=Fraction(1, 10**6), max_value=Fraction(20))
 
 
-def oracle_epsilon(rho: Fraction, delta: Fraction) -> mpmath.mpf:
-    """The least epsilon over a dense search of orders, with fifty digits."""
-    with mpmath.workdps(50):
+def oracle_epsilon(rho: Fraction, delta: Fraction, digits: int = 50) -> mpmath.mpf:
+    """The least epsilon over a dense search of orders, with fifty digits or more."""
+    with mpmath.workdps(digits):
         r, d = (mpmath.mpf(x.numerator) / x.denominator for x in (rho, delta))
 
         def at(log_order: mpmath.mpf) -> mpmath.mpf:
@@ -42,6 +45,57 @@ def test_concentrated_to_approximate_is_above_the_formula_and_near_its_least(
     # The oracle searches a coarse grid of orders: at a finer one ours may only be slightly less.
     assert exact >= best * (1 - mpmath.mpf("1e-2")) - mpmath.mpf("1e-12")
     assert exact <= best * (1 + mpmath.mpf("1e-3")) + mpmath.mpf("1e-9")
+
+
+LARGE = [1 / Fraction(10) ** 400, 1 / Fraction(10) ** 40, Fraction(10**16), Fraction(2) ** 1000]
+NEAR = [1 / Fraction(10) ** 3000, Fraction(5e-324), Fraction(1, 2), validate.MOST_DELTA]
+
+
+@pytest.mark.parametrize("delta", [*NEAR, 1 - Fraction(1, 2**53), 1 - Fraction(1, 10**300)])
+@pytest.mark.parametrize("rho", LARGE)
+def test_concentrated_to_approximate_is_above_the_formula_at_the_extremes(
+    rho: Fraction, delta: Fraction
+) -> None:
+    found, best = epsilon_of_rho(rho, delta), oracle_epsilon(rho, delta, digits=700)
+    with mpmath.workdps(700):
+        exact = mpmath.mpf(found.numerator) / found.denominator
+        assert exact >= best * (1 - mpmath.mpf("1e-2"))
+        assert exact <= best * 2 + mpmath.mpf("1e-9") or not float(rho)
+
+
+@pytest.mark.parametrize("delta", [0, *NEAR])
+@pytest.mark.parametrize("size", [*LARGE, 1, "1e-9", 10_000])
+def test_whatever_is_guaranteed_can_be_told_converted_and_read_back(
+    size: Fraction | int | str, delta: Fraction | int
+) -> None:
+    made = [Guarantee.of("participant-day", rho=size)]
+    made.append(Guarantee.of("participant-day", epsilon=size, delta=delta))
+    for one in made:
+        assert Guarantee.from_json(one.to_json()) == one
+        assert one.over_time
+        for count in (1, 10**6, 2**53):
+            group = one.of_group(count)
+            assert group is None or group.delta < 1
+        for wanted in NEAR:
+            with suppress(InputError):  # the delta of the guarantee may be above it
+                assert one.to_approximate(wanted).delta in (wanted, one.delta)
+
+
+@pytest.mark.parametrize("count", [0, -1, 1.5, True])
+def test_a_group_has_members(count: float) -> None:
+    with pytest.raises(InputError, match="count"):
+        Guarantee.of("edge", epsilon=1).of_group(count)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [{"epsilon": "-1"}, {"delta": "-1/10"}, {"rho": "1"}, {"epsilon": None}, {"delta": None}],
+)
+def test_no_guarantee_is_read_that_cannot_be_one(written: dict[str, str | None]) -> None:
+    honest = Guarantee.of("edge", epsilon=1).to_json()
+    with pytest.raises(ValueError, match="none of them below zero"):
+        Guarantee.from_json({**honest, **written})
+    assert not Guarantee.from_json({**honest, "holds": "no"}).holds
 
 
 def test_concentrated_to_approximate_never_beats_the_true_gaussian_curve() -> None:
@@ -95,10 +149,11 @@ def test_epsilon_must_be_a_positive_finite_number(epsilon: object) -> None:
         Guarantee.of("edge", epsilon=epsilon)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("delta", [-1e-9, 1, 2, float("nan")])
-def test_delta_must_be_a_probability_below_one(delta: float) -> None:
-    with pytest.raises(InputError, match="delta"):
-        Guarantee.of("edge", epsilon=1, delta=delta)
+@pytest.mark.parametrize("delta", [-1e-9, 1, 2, float("nan"), True, None, 1 - Fraction(1, 10**20)])
+def test_delta_must_be_a_probability_below_one(delta: Any) -> None:
+    for size in ("epsilon", "rho"):
+        with pytest.raises(InputError, match="delta"):
+            Guarantee.of("edge", **{size: 1}, delta=delta)
 
 
 def test_unknown_unit_lists_the_known_ones() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import shutil
 from collections.abc import Callable, Iterator, Mapping
@@ -539,3 +540,24 @@ def test_two_accounts_do_not_read_alike(
     ledger.open("again", Jar(), unit="participant", epsilon=1)
     ledger.open("Again", Jar(), unit="participant", epsilon=1)  # a broken version: twice the budget
     assert len(ledger.accounts()) > 2
+
+
+SIZES = (1 / Fraction(10) ** 400, Fraction(5e-324), Fraction(1), Fraction(10**6), Fraction(2**1000))
+
+
+@pytest.mark.parametrize("delta", [0, 1 / Fraction(10) ** 3000, 5e-324, "1/2", "0.999999999", 1])
+@pytest.mark.parametrize("name", ["epsilon", "rho"])
+@pytest.mark.parametrize(
+    "size", SIZES, ids=lambda size: f"{math.log2(size.numerator) - math.log2(size.denominator):.0f}"
+)
+def test_extreme_budgets_are_refused_or_can_be_told(size: Fraction, name: str, delta: Any) -> None:
+    try:
+        found = account_module.new_account(
+            "jar", Jar(), unit="participant", delta=delta, **{name: size}
+        )
+    except InputError:
+        return
+    left = account_module.left_of(found, found.empty)
+    assert str(left)
+    assert found.words
+    assert 0 < found.filter.largest_pure(found.empty) == left.epsilon or size < 1

@@ -12,6 +12,7 @@ import threading
 import time
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -428,3 +429,10 @@ def test_a_commit_that_was_not_confirmed_is_not_called_unspent(
         store.append("debit", "shop", {})
     monkeypatch.undo()
     assert store.head().count == 7
+
+
+@pytest.mark.parametrize("name", ["", "a\0b", "\ud800", 5, None, object()])
+def test_what_names_no_file_is_refused(name: Any) -> None:
+    for act in (lambda: Store(name), lambda: Store(name, create=False), lambda: verify_file(name)):
+        with pytest.raises(InputError, match="must name a file"):
+            act()

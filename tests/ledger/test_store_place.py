@@ -346,7 +346,7 @@ def unlocked(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def race(path: Path) -> int:
+def race(path: Path, spender: Callable[[Path], int] = lambda path: spend(path)[0]) -> int:
     """Let eight processes spend at once; return how many debits were drawn for."""
     ready, start = os.pipe()
     children = []
@@ -357,7 +357,7 @@ def race(path: Path) -> int:
             try:
                 os.close(start)
                 os.read(ready, 1)
-                drawn = spend(path)[0]
+                drawn = spender(path)
             finally:
                 os._exit(drawn)
         children.append(child)

@@ -10,9 +10,11 @@ the estimators from outside, and named here:
 * ``unit``, ``epsilon``, ``bounds`` have no defaults: without them ``fit`` refuses.
 """
 
+import inspect
 import subprocess
 import sys
-from contextlib import nullcontext
+import warnings
+from contextlib import nullcontext, suppress
 from functools import partial
 
 import numpy as np
@@ -20,9 +22,11 @@ import pytest
 
 pytest.importorskip("sklearn")
 
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, ClusterMixin, TransformerMixin, clone
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.decomposition import PCA
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.ensemble import BaggingRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -34,6 +38,7 @@ from sklearn.preprocessing import (
     PolynomialFeatures,
     StandardScaler,
 )
+from sklearn.utils import all_estimators
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tulle
@@ -206,6 +211,123 @@ def test_a_learned_scale_of_the_target_is_refused():
     with pytest.raises(InputError, match="MinMaxScaler in front"):
         TransformedTargetRegressor(model, transformer=MinMaxScaler()).fit(features, target)
     TransformedTargetRegressor(model, func=np.sqrt, inverse_func=np.square).fit(features, target)
+
+
+HANDS_ON = {"GridSearchCV", "RandomizedSearchCV", "Pipeline", "TransformedTargetRegressor"}
+"""Estimators that fit another one to the records as they are, or whose steps are looked at."""
+
+
+def wrapped(kind, **more):
+    """Return an estimator of scikit-learn around a private one, or None if it takes none."""
+    takes = set(inspect.signature(kind).parameters)
+    private = (
+        LogisticRegression(**PRIVATE, classes=[0, 1])
+        if issubclass(kind, ClassifierMixin)
+        else LinearRegression(**PRIVATE, target_bounds=(0, 1))
+    )
+    plain = DummyClassifier() if issubclass(kind, ClassifierMixin) else DummyRegressor()
+    given = {
+        "estimators": [("a", plain)] if "final_estimator" in takes else [("a", private)],
+        "final_estimator": private,
+        "estimator": private,
+        "regressor": private,
+        "steps": [("a", private)],
+        "param_grid": {"gamma": [1]},
+        "param_distributions": {"gamma": [1]},
+        "n_iter": 1,
+        "cv": 2,
+        "error_score": "raise",
+        "min_samples": 10,
+        "transformer_list": [("a", private)],
+    }
+    if not takes & {"estimators", "final_estimator", "estimator", "regressor", "steps"}:
+        return None
+    return kind(**{name: value for name, value in given.items() if name in takes}, **more)
+
+
+def test_whatever_scikit_learn_has_around_a_model_is_refused_or_hands_on_the_records():
+    features, target = data()
+    labels = (target > 0.5).astype(int)
+    seen, fitted = 0, set()
+    for name, kind in all_estimators():
+        made = wrapped(kind)
+        if made is None or issubclass(kind, ClusterMixin) or "Halving" in name:
+            continue
+        many = name.startswith(("MultiOutput", "RegressorChain", "ClassifierChain"))
+        given = np.column_stack((labels, labels)) if many else labels
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                made.fit(features, given)
+        except (ValueError, AttributeError, TypeError) as error:
+            seen += "no epsilon covers" in str(error)
+        else:
+            fitted.add(name)
+    assert fitted <= HANDS_ON
+    assert seen >= 12
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_records_that_are_there_several_times_are_refused(jobs, monkeypatch):
+    """A person's row drawn twice moves a model twice."""
+    features, target = data()
+    model = LinearRegression(**PRIVATE, target_bounds=(0, 1))
+    bags = BaggingRegressor(model, n_estimators=2, n_jobs=jobs, random_state=1)
+    with pytest.raises(InputError, match="BaggingRegressor fits this model"):
+        bags.fit(features, target)
+    if jobs == 1:
+        monkeypatch.setattr("tulle.models.estimators._callers", lambda: ())
+        counts = []
+        monkeypatch.setattr(
+            LinearRegression,
+            "_ask",
+            lambda self, question, X, y, **more: counts.append(  # noqa: N803
+                np.unique(X, axis=0, return_counts=True)[1].max()
+            ),
+        )
+        with pytest.raises(AttributeError):
+            bags.fit(features, target)
+        assert counts[0] > 1
+
+
+def labels_read(labels, classes, monkeypatch):
+    """Return the places of labels among the classes, as an estimator reads them."""
+    found = []
+    monkeypatch.setattr(
+        LogisticRegression,
+        "_ask",
+        lambda self, question, X, y, **more: found.extend(y.tolist()),  # noqa: N803
+    )
+    with suppress(InputError, AttributeError):
+        LogisticRegression(**PRIVATE, classes=classes).fit([[0.5]] * len(labels), labels)
+    return found
+
+
+LABELS = [[0, 1], ["0", "1"], [2**53, 2**53 + 1], [False, True], ["b", "b "], [1.5, 2]]
+
+
+def changed_by_another(monkeypatch):
+    """Return the labels that read otherwise because there is one more of another kind."""
+    return [
+        (classes, odd)
+        for classes in LABELS
+        for odd in (0, 1.0, "1", "0", float(2**53), True, 1.5, "b")
+        if (more := labels_read([*classes, odd], classes, monkeypatch))
+        and more[:2] != labels_read(classes, classes, monkeypatch)
+    ]
+
+
+def test_a_label_is_read_by_itself(monkeypatch):
+    assert changed_by_another(monkeypatch) == []
+
+
+def test_labels_whose_type_follows_from_all_of_them_would_be_caught(monkeypatch):
+    def places(values, names, what):
+        found = np.asarray(values)[:, None] == np.asarray(names)
+        return np.where(found.any(1), found.argmax(1), -1)
+
+    monkeypatch.setattr("tulle.models.estimators.cells.places", places)
+    assert changed_by_another(monkeypatch)
 
 
 def test_a_pipeline_elsewhere_on_the_way_is_no_reason():

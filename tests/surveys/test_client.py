@@ -14,13 +14,16 @@ from contextlib import suppress
 from fractions import Fraction
 from itertools import combinations, product
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.ledger import test_store_place as places
 from tests.surveys.survey_helpers import chi_square_p
 
 import tulle
 from tulle.audit.surveys.kind import Laws, is_private
 from tulle.core.errors import BudgetError, InputError, LedgerError, UnitError
+from tulle.ledger.store_place import Place
 from tulle.surveys import (
     ClientAccount,
     Collection,
@@ -241,7 +244,7 @@ def test_whatever_a_file_is_called_it_keeps_the_account(
         assert respond(SMOKES, {"smokes": "no"}, account=opened) == sent
 
 
-@pytest.mark.parametrize("name", ["", "a\0b", b"bytes"])
+@pytest.mark.parametrize("name", ["", "a\0b", "\ud800", 5, object()])
 def test_what_names_no_file_is_refused(name: object) -> None:
     with pytest.raises(InputError, match="must name a file"):
         mine(name)
@@ -272,7 +275,7 @@ def test_an_account_without_its_file_sends_nothing(
     path = tmp_path / "mine.db"
     with mine(path) as opened:
         harm(path)
-        with pytest.raises(LedgerError, match="Nothing was sent"):
+        with pytest.raises(LedgerError, match="Nothing was spent"):
             respond(SMOKES, {"smokes": "yes"}, account=opened)
 
 
@@ -280,7 +283,7 @@ def test_a_second_name_is_refused_when_it_is_opened(tmp_path: Path) -> None:
     mine(tmp_path / "mine.db").close()
     linked(tmp_path / "mine.db")
     for name in ("mine.db", "second"):
-        with pytest.raises(LedgerError, match="second name"):
+        with pytest.raises(LedgerError, match="2 names"):
             mine(tmp_path / name)
 
 
@@ -345,6 +348,123 @@ def test_a_commit_that_fails_sends_nothing_and_the_account_goes_on(tmp_path: Pat
         assert opened.remaining == 1
         respond(SMOKES, {"smokes": "yes"}, account=opened)
         assert opened.remaining == 0
+
+
+# --- one file by two names, locks that exclude nobody: as for a ledger ---------------------------
+
+LIMIT = 10
+names, unlocked = places.names, places.unlocked  # fixtures
+
+
+def tell(path: Path, most: int = 2 * LIMIT) -> int:
+    """Answer new questions until the budget or the file says no; return how many were sent."""
+    sent = 0
+    with (
+        suppress(BudgetError, LedgerError),
+        ClientAccount(epsilon=LIMIT, unit="client", path=path) as opened,
+    ):
+        for _ in range(most):
+            respond(SMOKES, {"smokes": "yes"}, account=opened, wave=os.urandom(8).hex())
+            sent += 1
+    return sent
+
+
+def killed(path: Path, moment: str) -> None:
+    """Leave file and journal as a kill inside the commit of one more report leaves them."""
+    before = path.read_bytes()
+
+    def work() -> None:
+        ClientAccount._confirm = lambda *_: os._exit(0)  # type: ignore[assignment]
+        tell(path, 1)
+
+    places.in_child(work)
+    path.with_name(f"{path.name}-journal").write_bytes(places.journal_of(before, path.read_bytes()))
+    if moment == "before the pages are written":
+        path.write_bytes(before)
+
+
+def attack(names: tuple[Path, Any, Any], moment: str) -> int:
+    one, there, back = names
+    sent = tell(one, 5)
+    killed(one, moment)
+    return sent + tell(there()) + tell(back())
+
+
+@pytest.mark.parametrize("moment", places.MOMENTS[:2])
+@pytest.mark.parametrize("names", places.WAYS, indirect=True)
+def test_two_names_of_an_account_do_not_send_twice(
+    names: tuple[Path, Any, Any],
+    moment: str,
+) -> None:
+    assert 5 <= attack(names, moment) <= LIMIT
+
+
+@pytest.mark.parametrize("check", ["check_names", "_check_mount", "_check_journal"])
+@pytest.mark.parametrize("names", places.WAYS, indirect=True)
+def test_without_the_checks_more_is_sent_than_there_is(
+    names: tuple[Path, Any, Any],
+    check: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The broken version; where the journal alone is looked at, that is enough."""
+    others = {"check_names", "_check_mount", "_check_journal"}
+    for name in others - ({check} if check == "_check_journal" else set()):
+        monkeypatch.setattr(Place, name, lambda self: None)
+    sent = attack(names, "before the pages are written")
+    assert sent <= LIMIT if check == "_check_journal" else sent == 15
+
+
+def test_a_killed_account_goes_on_by_its_own_name(tmp_path: Path) -> None:
+    path = tmp_path / "mine.db"
+    for moment in places.MOMENTS[:2]:
+        sent = tell(path, 2)
+        killed(path, moment)
+        with ClientAccount(epsilon=LIMIT, unit="client", path=path) as opened:
+            assert opened.spent in (sent, 2 * sent)
+    assert tell(path) == LIMIT - 4
+
+
+def test_an_account_that_is_killed_while_it_is_made_is_made_anew(tmp_path: Path) -> None:
+    path = tmp_path / "mine.db"
+    mine(path).close()
+    made = path.read_bytes()
+    for left in (b"", made[:4096], made):
+        path.write_bytes(left)
+        path.with_name("mine.db-journal").write_bytes(places.journal_of(b"", made))
+        mine(path).close()
+        assert path.read_bytes()[:16] == made[:16]
+
+
+def test_an_account_whose_file_is_gone_is_not_made_anew_beside_its_journal(tmp_path: Path) -> None:
+    path = tmp_path / "mine.db"
+    tell(path, 2)
+    killed(path, "after the pages are written")
+    path.rename(tmp_path / "elsewhere")
+    assert tell(path) == 0
+
+
+@pytest.mark.usefixtures("unlocked")
+def test_locks_that_exclude_nobody_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(LedgerError, match="grants a lock"):
+        mine(tmp_path / "mine.db")
+    assert places.race(tmp_path / "other.db", tell) == 0
+
+
+@pytest.mark.usefixtures("unlocked")
+def test_without_the_question_for_a_lock_more_is_sent_than_there_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broken version; chance decides how often, once is enough."""
+    monkeypatch.setattr(Place, "check_lock", lambda self, writing: None)
+    monkeypatch.setattr(Place, "_check_journal", lambda self: None)
+    monkeypatch.setattr(ClientAccount, "_confirm", lambda self, written: None)
+    for attempt in range(30):
+        path = tmp_path / f"{attempt}.db"
+        with suppress(LedgerError):
+            ClientAccount(epsilon=LIMIT, unit="client", path=path).close()
+        if places.race(path, tell) > LIMIT:
+            return
+    pytest.fail("the race did not catch the broken version")
 
 
 # --- memoised reports: an exact law over two waves of a changing answer ------------------------

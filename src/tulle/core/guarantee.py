@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, Overflow, localcontext
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Literal
@@ -64,14 +64,15 @@ class Guarantee:
     ) -> Guarantee:
         """Build a guarantee from checked parameters: epsilon (and delta), or rho."""
         known = Unit.of(unit)
+        checked = validate.delta(delta=delta)
         if rho is not None:
-            if epsilon is not None or rational(delta) != 0:
+            if epsilon is not None or checked:
                 raise InputError("Give either epsilon (and delta) or rho, not both.")
             return cls(known, None, rho=validate.positive(rho=rho), assumptions=assumptions)
         return cls(
             known,
             validate.positive(epsilon=epsilon),
-            validate.delta(delta=delta),
+            checked,
             assumptions=assumptions,
         )
 
@@ -109,7 +110,7 @@ class Guarantee:
         (Canonne, Kamath & Steinke 2020, corollary 13); the order is searched, the value at the
         order found is evaluated with outward rounding, so the search can only cost tightness.
         """
-        wanted = validate.probability(delta=delta)
+        wanted = validate.delta(above_zero=True, delta=delta)
         if self.rho is None:
             if self.delta > wanted:
                 raise InputError(
@@ -163,6 +164,7 @@ class Guarantee:
         1.9). delta grows to delta·(1 + e^epsilon + ... + e^((count-1)·epsilon)), which is at most
         count·e^((count-1)·epsilon)·delta.
         """
+        count = validate.whole(at_least=1, count=count)
         if self.rho is not None:
             return replace(self, rho=self.rho * count**2)
         assert self.epsilon is not None
@@ -170,7 +172,7 @@ class Guarantee:
         if self.delta:
             with localcontext() as context:
                 context.prec, context.rounding = 60, ROUND_CEILING
-                context.Emax = 10**9
+                context.Emax, context.traps[Overflow] = 10**9, False
                 grown = (_decimal(self.epsilon) * (count - 1)).exp() * _decimal(self.delta) * count
                 if grown >= 1:
                     return None
@@ -213,15 +215,23 @@ class Guarantee:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Guarantee:
-        """Read what :meth:`to_json` wrote."""
-        return cls(
-            Unit.of(data["unit"]),
-            None if data["epsilon"] is None else rational(data["epsilon"]),
-            rational(data["delta"]),
-            None if data["rho"] is None else rational(data["rho"]),
-            tuple(data["assumptions"]),
-            bool(data["holds"]),
+        """Read what :meth:`to_json` wrote.
+
+        Raises:
+            ValueError, LookupError, TypeError: when it is none, or has a number below zero.
+        """
+        epsilon, delta, rho = (
+            None if data[name] is None else rational(data[name])
+            for name in ("epsilon", "delta", "rho")
         )
+        if (
+            delta is None
+            or (epsilon is None) == (rho is None)
+            or min(epsilon or rho or 0, delta) < 0
+        ):
+            raise ValueError("a guarantee has epsilon or rho, and delta, none of them below zero")
+        assumptions = tuple(str(said) for said in data["assumptions"])
+        return cls(Unit.of(data["unit"]), epsilon, delta, rho, assumptions, data["holds"] is True)
 
     def __str__(self) -> str:
         who = f"per {self.unit.name} ({self.unit.relation})"
@@ -255,14 +265,15 @@ def epsilon_of_rho(rho: Fraction, delta: Fraction) -> Fraction:
     """Return an epsilon, rounded up, such that rho-zCDP implies (epsilon, delta)."""
     import math
 
-    r, d = float(rho), float(delta)
+    r, d = float(min(rho, Fraction(2**1000))), float(delta)
     log_delta = math.log(d) if d > 0 else math.log(delta.numerator) - math.log(delta.denominator)
 
     def at(order: float) -> float:
         return r * order - (math.log(order) + log_delta) / (order - 1) + math.log1p(-1 / order)
 
     # The standard order 1 + sqrt(ln(1/delta)/rho) is near the optimum; search around it.
-    centre = math.sqrt(-log_delta / r) if r > 0 else 1e6
+    # Not too near order 1, where sixty digits are few.
+    centre = max(math.sqrt(max(-log_delta, 0.0) / r), 1e-10) if r > 0 else 1e6
     low, high = math.log(centre / 100), math.log(centre * 100)
     ratio = (math.sqrt(5) - 1) / 2
     for _ in range(80):

@@ -224,12 +224,36 @@ def probability(**named: Any) -> Fraction:
     return result
 
 
-def delta(**named: Any) -> Fraction:
-    """Return the one keyword's value as a fraction in [0, 1)."""
+MOST_DELTA = 1 - Fraction(1, 10**9)
+"""Nearer to one nothing is promised, and logarithms lose their digits."""
+
+
+def delta(*, above_zero: bool = False, **named: Any) -> Fraction:
+    """Return the one keyword's value as a delta that can be spent."""
     name, value = _single(named)
     result = number(**named)
-    if not 0 <= result < 1:
-        raise InputError(f"{name} must be at least 0 and below 1; got {shown(value)}.")
+    if not 0 <= result <= MOST_DELTA or (above_zero and not result):
+        least = "above" if above_zero else "at least"
+        raise InputError(
+            f"{name} must be {least} 0 and at most {float(MOST_DELTA)}; got {shown(value)}."
+        )
+    return result
+
+
+LEAST_SHARE = Fraction(1, 10_000)
+"""A part of epsilon is no smaller: its noise would drown everything, or could not be drawn."""
+
+
+def share(*, or_none: bool = False, **named: Any) -> Fraction:
+    """Return the one keyword's value as a part of epsilon that leaves another part."""
+    name, value = _single(named)
+    result = number(**named)
+    if not LEAST_SHARE <= result <= 1 - LEAST_SHARE and not (or_none and result == 0):
+        least = f"{'0, or ' if or_none else ''}at least {float(LEAST_SHARE)}"
+        raise InputError(
+            f"{name} is a part of epsilon: it must be {least} and at most "
+            f"{float(1 - LEAST_SHARE)}; got {shown(value)}."
+        )
     return result
 
 

@@ -172,7 +172,9 @@ def account_terms(
     if (epsilon is None) == (rho is None):
         raise InputError("An account has a budget: give epsilon= (and delta=), or rho=.")
     if rho is not None:
-        return Guarantee.of(unit, rho=rho, delta=delta)
+        most = int(validate.MOST_EPSILON**2) // 2  # that of the largest pure epsilon
+        checked = validate.positive(at_most=most, rho=rho)
+        return Guarantee.of(unit, rho=checked, delta=delta)
     assert epsilon is not None
     return Guarantee(unit, validate.epsilon(epsilon=epsilon), validate.delta(delta=delta))
 

@@ -36,7 +36,7 @@ def compose_tightly(guarantees: Iterable[Guarantee], *, delta: Number) -> Guaran
     """
     items = list(guarantees)
     total = Guarantee.compose(items)
-    wanted = validate.probability(delta=delta)
+    wanted = validate.delta(above_zero=True, delta=delta)
     if total.epsilon is None:
         raise InputError("Convert concentrated guarantees first: guarantee.to_approximate(delta).")
     if total.delta > wanted:

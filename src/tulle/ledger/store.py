@@ -20,11 +20,9 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from tulle.core.errors import InputError, LedgerError, TulleError
@@ -46,19 +44,8 @@ from tulle.ledger.chain import (
     version_name,
 )
 from tulle.ledger.store_file import View
-from tulle.ledger.store_place import Place, cannot, obstacle
+from tulle.ledger.store_place import ALONE, Place, cannot, obstacle, real
 from tulle.ledger.totals import Totals
-
-# One lock for all stores of the process, held during every operation and across every fork.
-# SQLite keeps a table of the locks that this process holds; a child forked in the middle of
-# another thread's operation would inherit that table and believe that it holds them too.
-# Also, closing any descriptor of a file drops all POSIX locks that the process has on it, SQLite's
-# included: the one descriptor of our own (Place) outlives the connection it is used with.
-_LOCK = threading.RLock()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release
-    )
 
 
 class Store:
@@ -74,13 +61,9 @@ class Store:
     def __init__(
         self, path: str | os.PathLike[str], *, create: bool = True, timeout: float = 60.0
     ) -> None:
-        named = os.fsdecode(path)
-        if not named or "\0" in named:
-            raise InputError(f"path must name a file; got {named!r}.")
+        self.path = real(path)
         if not timeout >= 0:
             raise InputError(f"timeout must be a number of seconds; got {timeout!r}.")
-        # SQLite puts its journal beside the real file; a link must not give it a second place.
-        self.path = Path(os.path.realpath(named))
         self.timeout = min(float(timeout), 1e6)  # SQLite counts milliseconds in 32 bits
         self._seen: Head | None = None
         if create and not os.path.exists(self.path):
@@ -266,12 +249,12 @@ class Store:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        if not _LOCK.acquire(timeout=self.timeout):
+        if not ALONE.acquire(timeout=self.timeout):
             raise cannot(self.path, "another thread holds it", "Wait and ask again.")
         try:
             yield
         finally:
-            _LOCK.release()
+            ALONE.release()
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
@@ -393,9 +376,9 @@ def verify(
 
     It reads the entries one by one, in one transaction: others can append when it is done.
     """
-    path = Path(os.path.realpath(path))
+    path = real(path)
     problems: list[Problem] = []
-    with _LOCK, Place(path) as place:
+    with ALONE, Place(path) as place:
         try:
             place.check()
             with closing(store_file.connect(path, timeout)) as connection:

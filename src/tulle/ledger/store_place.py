@@ -1,5 +1,7 @@
 """Whether the place of a ledger keeps what SQLite takes for granted: one name, locks that exclude.
 
+The same holds for the account of a survey's client, which is a file of this kind too.
+
 SQLite looks for the journal of an unfinished transaction beside the name by which a file was
 opened. By another name the journal is not found, others go on, and the first name's journal later
 takes back what they booked. So a file with two names is refused, and so is a journal that is older
@@ -16,11 +18,12 @@ import stat
 import struct
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
 
-from tulle.core.errors import LedgerError, raise_alone
+from tulle.core.errors import InputError, LedgerError, raise_alone
 from tulle.ledger.chain import printable
 
 fcntl: Any
@@ -37,15 +40,42 @@ RESERVED, SHARED, SHARED_LENGTH = 0x40000001, 0x40000002, 510
 
 _BINARY = getattr(os, "O_BINARY", 0)  # Windows would change line ends
 
+# One lock for all files of the process, held during every operation and across every fork.
+# SQLite keeps a table of the locks that this process holds; a child forked in the middle of
+# another thread's operation would inherit that table and believe that it holds them too.
+# Also, closing any descriptor of a file drops all POSIX locks that the process has on it, SQLite's
+# included: the one descriptor of our own (Place) outlives the transaction it is used with.
+ALONE = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=ALONE.acquire, after_in_parent=ALONE.release, after_in_child=ALONE.release
+    )
+
 LOCAL_LOCKS = frozenset({"nolock", "local_lock=all", "local_lock=posix", "nobrl"})
 """Options by which a network mount is told to keep its locks from the other machines."""
 
 
-def cannot(path: Path, reason: str, remedy: str) -> LedgerError:
+def cannot(path: Path, reason: str, remedy: str, what: str = "ledger") -> LedgerError:
     """Return the error for a file that cannot be used, with what to do."""
     return LedgerError(
-        printable(f"The ledger {path} cannot be used: {reason}. Nothing was spent. {remedy}")
+        printable(f"The {what} {path} cannot be used: {reason}. Nothing was spent. {remedy}")
     )
+
+
+def real(path: str | os.PathLike[str]) -> Path:
+    """Return where a file really lies: a link must not give its journal a second place.
+
+    Raises:
+        InputError: when it names no file.
+    """
+    try:
+        name = os.fsdecode(path)
+        whole = name and "\0" not in name and os.fsencode(name)
+    except (TypeError, UnicodeError):
+        whole = b""
+    if not whole:
+        raise InputError(f"path must name a file; got {path!r}.")
+    return Path(os.path.realpath(name))
 
 
 def obstacle(path: Path) -> str:
@@ -76,10 +106,10 @@ class Place:
         LedgerError: from the constructor and the checks, when the place cannot be relied on.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, what: str = "ledger") -> None:
+        self.path, self.what = path, what
         if not os.path.isfile(path):
-            raise cannot(path, f"it cannot be opened ({obstacle(path)})", "Check the path.")
+            raise self._cannot(f"it cannot be opened ({obstacle(path)})", "Check the path.")
         try:
             try:
                 self._descriptor, self._writable = os.open(path, os.O_RDWR | _BINARY), True
@@ -89,12 +119,14 @@ class Place:
                 self._descriptor, self._writable = os.open(path, os.O_RDONLY | _BINARY), False
         except OSError as error:
             raise_alone(
-                cannot(
-                    path,
+                self._cannot(
                     f"it cannot be opened ({error.strerror})",
                     "Check the path and the permissions of the file and its folder.",
                 )
             )
+
+    def _cannot(self, reason: str, remedy: str) -> LedgerError:
+        return cannot(self.path, reason, remedy, self.what)
 
     def __enter__(self) -> Place:
         return self
@@ -121,13 +153,12 @@ class Place:
         """Refuse a file that has a second name (a hard link), or another than it was opened by."""
         found = os.fstat(self._descriptor)
         if not stat.S_ISREG(found.st_mode):
-            raise cannot(self.path, "it is not a regular file", "Check the path.")
+            raise self._cannot("it is not a regular file", "Check the path.")
         if found.st_nlink > 1:
             self._remove_drafts(found)
             found = os.fstat(self._descriptor)
         if found.st_nlink > 1:
-            raise cannot(
-                self.path,
+            raise self._cannot(
                 f"the file has {found.st_nlink} names (hard links). After a crash, what is booked "
                 "by one name can be undone by the other",
                 "Remove the other names; to keep a copy, copy the file.",
@@ -163,15 +194,13 @@ class Place:
         finally:
             os.close(folder)
         if around is not None and mine != around:
-            raise cannot(
-                self.path,
+            raise self._cannot(
                 "the file is mounted by itself, without its folder, so it has another name "
                 "elsewhere. After a crash, what is booked by one name can be undone by the other",
                 "Mount the folder that it lies in, and open it there.",
             )
         if found := LOCAL_LOCKS & _mount_options(mine):
-            raise cannot(
-                self.path,
+            raise self._cannot(
                 f"its file system is mounted with {', '.join(sorted(found))}: locks do not reach "
                 "the other machines",
                 "Mount it with locks, or put the ledger on a disk of this machine.",
@@ -183,7 +212,7 @@ class Place:
         A journal holds the first page as it was before its transaction, and that page counts
         transactions. While the journal is in force the file's count is the same or one more. A
         debit takes two transactions (see ``Store.append``), so whoever booked one since, by
-        another name, has brought the count further than that.
+        another name, has brought the count further than that. An empty file counts none.
         """
         beside = self.path.with_name(f"{self.path.name}-journal")
         now = _Journal.read(beside)
@@ -194,18 +223,18 @@ class Place:
             if later is not None and later.nonce == now.nonce:
                 break
             now = later  # its writer is at work; what it left by now is what counts
-        if now is None or len(header) < 100:
+        if now is None:
             return
-        count, pages = struct.unpack(">II", header[24:32])
+        count, pages = struct.unpack(">II", header[24:32].ljust(8, b"\0"))
         # A journal without the first page is of a transaction that has not written it yet.
-        expected = (count,) if now.count is None else (now.count, now.count + 1)
-        if count not in expected or (now.count is None and now.pages != pages):
-            raise cannot(
-                self.path,
+        before = now.count if now.pages else 0
+        expected = (count,) if before is None else (before, before + 1)
+        if count not in expected or (before is None and now.pages != pages):
+            raise self._cannot(
                 f"the journal {beside.name} beside it is not of its last transaction: after a "
                 "crash it was used by another name, or another copy was put in its place",
-                "To go on with the ledger as it is, verify a copy of it, then delete that "
-                "journal. Never copy or move a ledger without its journal.",
+                f"To go on with the {self.what} as it is, check a copy of it, then delete that "
+                f"journal. Never copy or move a {self.what} without its journal.",
             )
 
     def check_lock(self, *, writing: bool) -> None:
@@ -219,8 +248,7 @@ class Place:
         if granted is None:
             granted = _granted_elsewhere(self.path, kind, start, length)
         if granted:
-            raise cannot(
-                self.path,
+            raise self._cannot(
                 "its file system grants a lock that is taken already, so two programs could spend "
                 "the same budget",
                 "Put the ledger on a disk of this machine, or on a mount with working locks.",

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tulle.core import cells
 from tulle.core.arrays import Floats
 from tulle.core.errors import InputError, MissingExtraError, forgetful, raise_alone
 from tulle.core.public import public
@@ -26,6 +27,7 @@ from tulle.noise import SeededSource
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
     from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+    from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
     from sklearn.pipeline import FeatureUnion, Pipeline
     from sklearn.preprocessing import PolynomialFeatures
     from sklearn.utils.multiclass import check_classification_targets
@@ -300,21 +302,24 @@ class LogisticRegression(ClassifierMixin, _PrivateEstimator):  # type: ignore[mi
             self._ask_session(logistic, X, y)
         else:
             with _kept_back():
+                given = y
                 X, y = validate_data(self, X, y, dtype=np.float64)  # noqa: N806
                 check_classification_targets(y)
-                labels = np.asarray(column_or_1d(y))
+                labels = column_or_1d(y)
+                if isinstance(given, list | tuple) and np.shape(given) == labels.shape:
+                    labels = given  # numpy finds one type, which follows from all labels
             if self.classes is None:
                 raise InputError("classes= has no default: declare the two labels of y.")
-            listed = np.asarray(self.classes)
+            listed = list(self.classes)
             if len(listed) != 2:
                 raise InputError(
                     f"Only binary classification is supported: declare two classes, not "
                     f"{len(listed)}."
                 )
-            if not np.isin(labels, listed).all():
+            places = cells.places(labels, listed, "y")
+            if (places < 0).any():
                 raise InputError("A label is not among the declared classes.")
-            second = (labels == listed[1]).astype(np.int64)
-            self._ask(logistic, X, second, classes={_TARGET: [0, 1]})
+            self._ask(logistic, X, places, classes={_TARGET: [0, 1]})
         assert self.model_.classes is not None
         declared = self.model_.classes if isinstance(X, Session) else self.classes
         self.classes_ = np.asarray(declared)
@@ -343,22 +348,28 @@ class LogisticRegression(ClassifierMixin, _PrivateEstimator):  # type: ignore[mi
 
 
 def _refuse_learned_steps() -> None:
-    """Refuse to fit behind a step that has learned from the same records.
+    """Refuse to fit to anything but the records themselves.
 
-    Whoever calls ``fit`` is looked for up the stack: a step of a pipeline before this one has been
-    fitted to the records without noise, and the model gives away what it learned.
+    Whoever calls ``fit`` is looked for up the stack. A step of a pipeline before this one has been
+    fitted to the records without noise, and the model gives away what it learned. Any other
+    estimator that fits this one may have repeated, chosen or changed records in view of all of
+    them; only a search, which hands on records as they are, is known not to.
 
     Raises:
-        InputError: naming the kinds of the steps, and nothing that they learned.
+        InputError: naming the kinds of the steps or the estimator, and nothing that they learned.
     """
     learned: dict[str, None] = {}
-    frame = sys._getframe(1)
-    while (frame := frame.f_back) is not None:  # type: ignore[assignment]
-        caller = frame.f_locals.get("self")
+    for caller in _callers():
         if isinstance(caller, Pipeline):
             learned |= dict.fromkeys(_learning(step for _, step in caller.steps[:-1]))
         elif isinstance(caller, TransformedTargetRegressor):
             learned |= dict.fromkeys(_learning([caller.transformer]))
+        elif not isinstance(caller, _PrivateEstimator | GridSearchCV | RandomizedSearchCV):
+            raise InputError(
+                f"{type(caller).__name__} fits this model to what it makes of the records: some "
+                "may be there several times, be chosen, or have come from another model, and no "
+                "epsilon covers that. Fit this model by itself, to the records as they are."
+            )
     if learned:
         raise InputError(
             f"{', '.join(learned)} in front of this model learns from the same records, and no "
@@ -366,6 +377,20 @@ def _refuse_learned_steps() -> None:
             "and values are scaled by them. Or fit it to public data and freeze it with "
             "sklearn.frozen.FrozenEstimator."
         )
+
+
+def _callers() -> Iterator[BaseEstimator]:
+    """Yield the estimators whose methods lead here.
+
+    Ensembles may call from another process, where their functions hold them by other names.
+    """
+    frame = sys._getframe(1)
+    while (frame := frame.f_back) is not None:  # type: ignore[assignment]
+        found = frame.f_locals
+        named = str(frame.f_globals.get("__name__")).startswith("sklearn.ensemble.")
+        for held in [*found.values()] if named else [found.get("self")]:
+            if isinstance(held, BaseEstimator):
+                yield held
 
 
 def _learning(steps: Any) -> Iterator[str]:

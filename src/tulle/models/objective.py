@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -39,6 +40,7 @@ from tulle.models.moments import frame_for, predicted, typical_moments
 from tulle.models.queries import Logistic, Regression
 from tulle.noise import discrete_laplace
 from tulle.noise.charge import Charge, LaplaceCharge, charge
+from tulle.noise.tables import check_scale
 from tulle.noise.watch import spend
 
 STEPS = 46
@@ -149,7 +151,7 @@ class Objective(Mechanism):
         gap = validate.positive(gap=options.get("gap", default_gap(frame)))
         if not Fraction(1, 2**20) <= gap <= 1:
             raise InputError(f"gap must lie between 2**-20 and 1; got {options['gap']!r}.")
-        curvature = validate.non_negative(curvature=options.get("curvature", 0))
+        curvature = validate.share(or_none=True, curvature=options.get("curvature", 0))
         if curvature > Fraction(1, 2):
             raise InputError(f"curvature must be at most 1/2; got {options['curvature']!r}.")
         paid = replace(terms, epsilon=terms.epsilon * (1 - curvature))
@@ -166,6 +168,7 @@ class Objective(Mechanism):
             return best
         best = replace(best, named=named)
         scale = short_up(bought_moved(frame, best) / (terms.epsilon * curvature))
+        check_scale(scale)  # before the price
         return replace(best, curvature_scale=scale)
 
     def split(self, terms: Terms, frame: Frame, share: Fraction) -> tuple[Fraction, Fraction]:
@@ -333,7 +336,7 @@ def places_of(frame: Frame, names: Any) -> tuple[int, ...]:
     Raises:
         InputError: when a name is not one of the model's features.
     """
-    listed = [names] if isinstance(names, str) else list(names)
+    listed = [names] if isinstance(names, str) or not isinstance(names, Iterable) else [*names]
     unknown = [name for name in listed if name not in frame.features]
     if unknown:
         raise InputError(

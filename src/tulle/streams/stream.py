@@ -507,7 +507,7 @@ def make_terms(
 ) -> StreamTerms:
     """Return the noise that a price buys for a stream; from public facts only."""
     wanted = validate.epsilon(epsilon=epsilon)
-    allowed = validate.probability(delta=delta)
+    allowed = validate.delta(above_zero=True, delta=delta)
     squared = factor.squared_sensitivity(declared.steps, periods, declared.bound)
     # Rounded up: never less noise than was paid for.
     variance = -(-squared // (2 * largest_rho(wanted, allowed)))

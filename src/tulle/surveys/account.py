@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from os import PathLike
-from pathlib import Path
-from threading import Lock
 from typing import Any, NamedTuple
 
 from tulle.core import validate
@@ -26,6 +24,7 @@ from tulle.core.guarantee import display
 from tulle.core.public import public
 from tulle.core.unit import Unit
 from tulle.core.validate import Number, rational, text
+from tulle.ledger.store_place import ALONE, Place, real
 
 
 class Question(NamedTuple):
@@ -36,6 +35,7 @@ class Question(NamedTuple):
     draw: Callable[[], Any]
 
 
+_REPORT = "SELECT report FROM reports WHERE question = ?"
 _UNUSABLE = "The account file cannot be used: {}. Nothing was sent."
 
 
@@ -46,19 +46,13 @@ def _explaining() -> Iterator[None]:
         yield
     except TulleError:
         raise
-    except (sqlite3.Error, ValueError, TypeError, RecursionError) as error:
+    except (sqlite3.Error, OSError, ValueError, TypeError, RecursionError) as error:
         why = f"it is damaged ({type(error).__name__})"
         if isinstance(error, sqlite3.Error):
             why = f"SQLite reports {str(error)!a}"
+        elif isinstance(error, OSError):
+            why = f"it cannot be opened ({error.strerror})"
         raise_alone(LedgerError(_UNUSABLE.format(why)))
-
-
-def _named(path: str | PathLike[str]) -> str:
-    """Return the name of a file, if it is one."""
-    name = os.fspath(path)
-    if not isinstance(name, str) or not name or "\0" in name:
-        raise InputError(f"path must name a file; got {name!r}.")
-    return name
 
 
 @public()
@@ -93,33 +87,45 @@ class ClientAccount:
             raise UnitError(
                 f"A client's account protects per client or per edge, not per {self.unit.name}."
             )
-        self._lock, self._process = Lock(), os.getpid()
+        self._process = os.getpid()
         # A name such as ":memory:" is a name: what is in memory has its budget anew every time.
-        self._path = None if path is None else Path(os.path.realpath(_named(path)))
+        self._path = None if path is None else real(path)
         with _explaining():
-            self._database = sqlite3.connect(
-                ":memory:" if self._path is None else f"{self._path.as_uri()}?mode=rwc",
-                uri=True,
-                isolation_level=None,
-                timeout=30,
-                # Whichever thread drops an account closes it; the lock keeps threads apart.
-                check_same_thread=False,
-            )
-            # A commit happens when the journal is deleted; EXTRA makes that last. With FULL a power
-            # loss could bring the journal back, and with it the price of a report that was sent.
-            self._database.execute("PRAGMA journal_mode = DELETE")
-            self._database.execute("PRAGMA synchronous = EXTRA")
-            self._database.execute("PRAGMA fullfsync = ON")  # macOS: past the drive's cache
+            if self._path is not None:
+                with suppress(FileExistsError):
+                    os.close(os.open(self._path, os.O_CREAT | os.O_EXCL, 0o600))
+            with self._alone():
+                self._database = self._connect()
             with self._transaction():
                 self._open()
 
-    def _check_names(self) -> None:
-        """Refuse a file with a second name: after a crash one could undo what the other paid.
+    @contextmanager
+    def _alone(self) -> Iterator[Place | None]:
+        """Keep the rest of the process out, and check the file before SQLite follows a journal."""
+        self._check_process()
+        with ALONE:
+            if self._path is None:
+                yield None
+                return
+            with Place(self._path, "account file") as place:
+                place.check()
+                yield place
 
-        A file that was moved, deleted or replaced is refused by SQLite.
-        """
-        if self._path is not None and os.path.exists(self._path) and self._path.stat().st_nlink > 1:
-            raise LedgerError(_UNUSABLE.format("it has a second name, a hard link; remove that"))
+    def _connect(self) -> sqlite3.Connection:
+        database = sqlite3.connect(
+            ":memory:" if self._path is None else f"{self._path.as_uri()}?mode=rw",
+            uri=True,
+            isolation_level=None,
+            timeout=30,
+            # Whichever thread drops an account closes it; the lock keeps threads apart.
+            check_same_thread=False,
+        )
+        # A commit happens when the journal is deleted; EXTRA makes that last. With FULL a power
+        # loss could bring the journal back, and with it the price of a report that was sent.
+        database.execute("PRAGMA journal_mode = DELETE")
+        database.execute("PRAGMA synchronous = EXTRA")
+        database.execute("PRAGMA fullfsync = ON")  # macOS: past the drive's cache
+        return database
 
     def _open(self) -> None:
         tables = self._database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
@@ -144,12 +150,13 @@ class ClientAccount:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        self._check_process()
-        # Immediate: two processes that answer at once must not both find the budget unspent.
-        with self._lock:
+        with self._alone() as place:
+            # Immediate: two processes that answer at once must not both find the budget unspent.
             self._database.execute("BEGIN IMMEDIATE")
             try:
-                self._check_names()
+                if place is not None:
+                    place.check_names()
+                    place.check_lock(writing=True)
                 yield
                 self._database.execute("COMMIT")
             except BaseException:
@@ -170,10 +177,12 @@ class ClientAccount:
     @property
     def spent(self) -> Fraction:
         """The sum of what all stored reports cost."""
-        self._check_process()
-        with _explaining():
-            rows = self._database.execute("SELECT epsilon FROM reports")
-            return sum((rational(row[0]) for row in rows), Fraction(0))
+        with _explaining(), self._alone():
+            return self._sum()
+
+    def _sum(self) -> Fraction:
+        rows = self._database.execute("SELECT epsilon FROM reports").fetchall()
+        return sum((rational(row[0]) for row in rows), Fraction(0))
 
     @property
     def remaining(self) -> Fraction:
@@ -193,32 +202,61 @@ class ClientAccount:
                 f"These questions are priced per {unit}; this account is kept per "
                 f"{self.unit.name}. Use an account of that unit."
             )
-        with _explaining(), self._transaction():
-            return self._answer(questions)
+        with _explaining():
+            with self._transaction():
+                written = self._answer(questions)
+                confirmed = self._is_confirmed()
+            if not confirmed:
+                # A second transaction, so that a journal of the first shows its age (Place).
+                with self._booked(), self._transaction():
+                    self._confirm(written)
+            return [json.loads(written[question.key]) for question in questions]
 
-    def _answer(self, questions: Sequence[Question]) -> list[Any]:
+    def _answer(self, questions: Sequence[Question]) -> dict[str, str]:
+        """Return the report for each question as it is written, by its key."""
         stored = {}
         for question in questions:
-            row = self._database.execute(
-                "SELECT report FROM reports WHERE question = ?", (question.key,)
-            ).fetchone()
+            row = self._database.execute(_REPORT, (question.key,)).fetchone()
             if row is not None:
-                stored[question.key] = json.loads(row[0])
+                stored[question.key] = row[0]
         fresh = [question for question in questions if question.key not in stored]
         price = sum((question.epsilon for question in fresh), Fraction(0))
-        if price > self.remaining:
+        left = self.epsilon - self._sum()
+        if price > left:
             raise BudgetError(
                 f"These questions cost epsilon = {display(price)}; this client has "
-                f"{display(self.remaining)} left of {display(self.epsilon)}. Nothing was sent."
+                f"{display(left)} left of {display(self.epsilon)}. Nothing was sent."
             )
         for question in fresh:
-            written = json.dumps(question.draw())
+            stored[question.key] = json.dumps(question.draw())
             self._database.execute(
                 "INSERT INTO reports VALUES (?, ?, ?)",
-                (question.key, text(question.epsilon), written),
+                (question.key, text(question.epsilon), stored[question.key]),
             )
-            stored[question.key] = json.loads(written)
-        return [stored[question.key] for question in questions]
+        return stored
+
+    def _is_confirmed(self) -> bool:
+        """Tell whether all reports that are there were found again after they were written."""
+        (found,) = self._database.execute("SELECT count(*) FROM reports").fetchone()
+        return bool(found == self._database.execute("PRAGMA user_version").fetchone()[0])
+
+    @contextmanager
+    def _booked(self) -> Iterator[None]:
+        """Say of an error that the price was paid before it."""
+        try:
+            yield
+        except LedgerError as error:
+            paid = "The price is paid and nothing was sent: ask again."
+            raise_alone(LedgerError(f"{error}".replace("Nothing was spent.", paid)))
+
+    def _confirm(self, written: Mapping[str, str]) -> None:
+        """Find the reports in the file again, and note how many there are."""
+        for key, report in written.items():
+            if self._database.execute(_REPORT, (key,)).fetchone() != (report,):
+                raise LedgerError(_UNUSABLE.format("another program wrote over it just now"))
+        if not self._is_confirmed():
+            (found,) = self._database.execute("SELECT count(*) FROM reports").fetchone()
+            self._database.execute(f"PRAGMA user_version = {int(found)}")
 
     def close(self) -> None:
         """Close the file."""

@@ -8,18 +8,20 @@ checked on its public settings in high precision instead. Whatever is planned al
 import math
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 
 import mpmath
+import numpy as np
 import pytest
 
 import tulle
 from tulle.audit import table
 from tulle.audit.engine.kind import kind_of
 from tulle.audit.surveys.kind import is_private, laws_of, worst_ratio
-from tulle.core import registry
+from tulle.core import registry, validate
 from tulle.core.errors import TulleError
 from tulle.core.guarantee import largest_rho
-from tulle.core.validate import LEAST_EPSILON, MOST_EPSILON
+from tulle.core.validate import LEAST_EPSILON, LEAST_SHARE, MOST_DELTA, MOST_EPSILON
 from tulle.graphs.mechanisms.smooth import SLIDE, STRETCH, Smooth
 from tulle.surveys.designs import RandomizedResponse
 from tulle.surveys.large import LocalHashing, UnaryEncoding
@@ -27,6 +29,7 @@ from tulle.surveys.links_client import LinkForm
 
 EXTREMES = (LEAST_EPSILON, Fraction(1, 10**6), Fraction(200), MOST_EPSILON)
 DELTA = Fraction(1, 10**6)
+DELTAS = (1 / Fraction(10) ** 3000, DELTA, MOST_DELTA)
 ROUNDING = 2.0**-45
 """Closed forms are sums and logarithms of floats near one: their error, relative to nothing."""
 
@@ -52,9 +55,9 @@ MECHANISMS = list(registry.every_mechanism())
 IDS = [f"{mechanism.kind}-{mechanism.name}" for mechanism in MECHANISMS]
 
 
-def refused(view, mechanism, query, epsilon):
+def refused(view, mechanism, query, epsilon, delta=DELTA):
     dataset = view.small(query)[0]
-    terms = view.terms(query, dataset, view.unit_for(query, dataset), epsilon, DELTA)
+    terms = view.terms(query, dataset, view.unit_for(query, dataset), epsilon, delta)
     try:
         mechanism.settings(terms, view.options(mechanism)[0])
     except TulleError:
@@ -105,13 +108,58 @@ def test_what_is_planned_also_runs(mechanism):
     for query in view.questions(mechanism)[:1]:
         pair = view.small(query)
         unit = view.unit_for(query, pair[0])
-        for epsilon in EXTREMES:
-            if refused(view, mechanism, query, epsilon):
+        for epsilon, delta in product(EXTREMES, DELTAS if mechanism.needs_delta else (DELTA,)):
+            if refused(view, mechanism, query, epsilon, delta):
                 continue
-            terms = view.terms(query, pair[0], unit, epsilon, DELTA)
+            terms = view.terms(query, pair[0], unit, epsilon, delta)
             settings = mechanism.settings(terms, view.options(mechanism)[0])
             for dataset in pair:
                 mechanism.run(terms, settings, dataset, None)
+
+
+STRANGE = (
+    *(0, 1, 3, -1, 10**9, 10**30, True, None, "x", "1/3", [], [1]),
+    *(5e-324, 1e-300, LEAST_SHARE, 1 - LEAST_SHARE, 1 - 2**-53, float("nan"), float("inf")),
+)
+
+
+def faults_of_options(mechanism):
+    """Return the options with which something fails after what is planned, or in odd words."""
+    view, faults = kind_of(mechanism.kind), []
+    if not (mechanism.options and view.questions(mechanism)):
+        return faults
+    query = view.questions(mechanism)[0]
+    pair = view.small(query)
+    unit = view.unit_for(query, pair[0])
+    usual = view.options(mechanism)[0]
+    for name, value in product(mechanism.options, STRANGE):
+        for epsilon in (LEAST_EPSILON, Fraction(1), MOST_EPSILON):
+            terms = view.terms(query, pair[0], unit, epsilon, DELTA)
+            try:
+                settings = mechanism.settings(terms, {**usual, name: value})
+            except TulleError:
+                continue
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is a fault
+                faults.append((name, value, float(epsilon), repr(error)))
+                continue
+            for dataset in pair:
+                try:
+                    with np.errstate(over="raise", divide="raise", invalid="raise"):
+                        mechanism.run(terms, settings, dataset, None)
+                except Exception as error:  # noqa: BLE001
+                    faults.append((name, value, float(epsilon), repr(error)))
+    return faults
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=IDS)
+def test_whatever_options_hold_they_are_refused_before_the_price_or_the_mechanism_runs(mechanism):
+    assert faults_of_options(mechanism) == []
+
+
+def test_options_that_no_noise_can_serve_would_be_found(monkeypatch):
+    """The broken version takes any part of epsilon, however small."""
+    monkeypatch.setattr(validate, "share", lambda or_none=False, **named: validate.number(**named))
+    assert faults_of_options(registry.mechanisms("graph")["projection"])
 
 
 @pytest.mark.parametrize("epsilon", EXTREMES)

@@ -250,3 +250,11 @@ def test_large_totals_stay_as_they_are():
     kept = sparse.value > 0
     assert (sparse.value[kept] == r.value[kept]).all()
     assert kept[DATA.totals() > 200].all()
+
+
+@pytest.mark.parametrize("ends", [(5e-324, 1.0), (5e-324, 1e-300, 1e60)])
+def test_candidates_may_be_as_far_apart_as_floats_are(ends):
+    for quantile, more in ((0.5, {"lengths": True}), (0.5, {}), (None, {"error_at": 1})):
+        question = tulle.block_bounds(quantile, ends, **more)
+        drawn = tulle.release(DATA, question, unit="participant", epsilon=1.0)
+        assert set(np.ravel(drawn.value)) <= set(ends)

@@ -143,7 +143,7 @@ def open_stream(
     """Open a stream: declare its steps and pay for all of them. Nothing is released yet."""
     from tulle.core import validate
 
-    validate.probability(delta=delta)
+    validate.delta(above_zero=True, delta=delta)
     price = options.Price.of(unit, epsilon, delta, sql.UNITS)
     asked: Any = sql.QuestionOptions(groups, dialect).parse(question, as_json)
     place = opening.account_of(connection.name())

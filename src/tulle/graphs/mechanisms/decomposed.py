@@ -159,12 +159,10 @@ class Decomposed(Mechanism):
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         nodes = node_count(terms)
-        share = validate.probability(degree_share=options.get("degree_share", _TUNING.degree_share))
+        share = validate.share(degree_share=options.get("degree_share", _TUNING.degree_share))
         if not _needs_triangles(terms.query):
             return DecomposedSettings(nodes, 2, 2 / terms.epsilon)
-        part = validate.probability(
-            average_share=options.get("average_share", _TUNING.average_share)
-        )
+        part = validate.share(average_share=options.get("average_share", _TUNING.average_share))
         average = replace(
             terms,
             query=AverageClustering(),

@@ -166,7 +166,7 @@ class SmoothedLadder(_Ladder):
     options: ClassVar[tuple[str, ...]] = ("spread_share", "smoothing_share")
 
     def rates(self, epsilon: Fraction, options: Parameters) -> tuple[Fraction, Fraction]:
-        share = validate.probability(
+        share = validate.share(
             smoothing_share=options.get("smoothing_share", TUNING.smoothing_share)
         )
         return epsilon * (1 - share), epsilon * share

@@ -156,7 +156,7 @@ class PrivateBound(Mechanism):
     options: ClassVar[tuple[str, ...]] = ("bound_share", "units")
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
-        share = validate.probability(bound_share=options.get("bound_share", _TUNING.bound_share))
+        share = validate.share(bound_share=options.get("bound_share", _TUNING.bound_share))
         units = validate.whole(units=options.get("units", UNITS), at_least=1)
         if units > UNITS or units.bit_count() != 1:
             raise InputError(f"units must be a power of two up to 2^40; got {units!r}.")

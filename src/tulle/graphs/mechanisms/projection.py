@@ -154,7 +154,7 @@ class Projection(Mechanism):
         largest = validate.whole(largest=options.get("largest", LARGEST), at_least=1)
         if largest > 10**6:
             raise InputError(f"largest must be at most a million; got {largest!r}.")
-        share = validate.probability(bound_share=options.get("bound_share", _TUNING.bound_share))
+        share = validate.share(bound_share=options.get("bound_share", _TUNING.bound_share))
         rate = terms.epsilon * share
         # The margin of the scores: a bound of larger sensitivity must be better by that much.
         steps = ceil(2 * log(len(candidates(largest)) / float(_TUNING.failure)))

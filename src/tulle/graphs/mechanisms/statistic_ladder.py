@@ -301,7 +301,7 @@ class StatisticLadder(Mechanism):
         nodes = node_count(terms)
         share = {"spread_share": options.get("spread_share", _TUNING.spread_share)}
         budget = SpreadBudget.of(terms.epsilon, share)
-        smooth = validate.probability(
+        smooth = validate.share(
             smoothing_share=options.get(
                 "smoothing_share", usual_share(statistic(terms), terms.epsilon)
             )
@@ -309,7 +309,7 @@ class StatisticLadder(Mechanism):
         units = validate.whole(units=options.get("units", UNITS), at_least=1)
         if units > 2**60:
             raise InputError(f"units must be at most 2^60; got {units!r}.")
-        level = validate.probability(level_share=options.get("level_share", _TUNING.level_share))
+        level = validate.share(level_share=options.get("level_share", _TUNING.level_share))
         smoothing, slope = budget.answer * smooth, budget.answer * min(smooth, level)
         decay = budget.answer - smoothing
         return StatisticLadderSettings(

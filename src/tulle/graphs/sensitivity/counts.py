@@ -282,8 +282,8 @@ class SpreadBudget:
     @classmethod
     def of(cls, epsilon: Fraction, options: Parameters) -> SpreadBudget:
         """Divide epsilon by the option ``spread_share`` (0: no interval)."""
-        share = validate.non_negative(
-            spread_share=options.get("spread_share", _TUNING.spread_share)
+        share = validate.share(
+            or_none=True, spread_share=options.get("spread_share", _TUNING.spread_share)
         )
         if share > Fraction(9, 10):
             raise InputError(f"spread_share must be at most 0.9; got {text(share)}.")

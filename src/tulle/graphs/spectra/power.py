@@ -39,6 +39,10 @@ from tulle.noise.charge import GaussianCharge, LaplaceCharge, charge
 LEVELS = 2**12
 """How finely an iterate is rounded: its longest rows have this length."""
 
+_LEAST_REACH = Fraction(1, 10**6)
+"""A row over the length where it is cut is then far from the limits of floating point: one that is
+no number would move a product by more than the noise covers."""
+
 _LARGE = 20_000
 _MOST_LEVELS = 2**20
 _MOST_ITERATIONS = 1000
@@ -150,8 +154,10 @@ class _Iteration(Mechanism):
             iterations=options.get("iterations", iterations), at_least=1, at_most=_MOST_ITERATIONS
         )
         share = validate.positive(reach=options.get("reach", reach))
-        if share > 1:
-            raise InputError(f"reach must be at most 1; got {text(share)}.")
+        if not _LEAST_REACH <= share <= 1:
+            raise InputError(
+                f"reach must be at least {float(_LEAST_REACH):g} and at most 1; got {text(share)}."
+            )
         cut = validate.non_negative(threshold=options.get("threshold", threshold))
         levels = validate.whole(
             levels=options.get("levels", LEVELS), at_least=1, at_most=_MOST_LEVELS

@@ -225,12 +225,12 @@ class SpectralResponse(Mechanism):
         core = validate.whole(core=options.get("core", core), at_least=max(k, 2))
         if core > most:
             raise InputError(f"core must be at most {most:,}; got {core:,}.")
-        share = validate.probability(degree_share=options.get("degree_share", _TUNING.degree_share))
+        share = validate.share(degree_share=options.get("degree_share", _TUNING.degree_share))
         part, spread = (
-            validate.non_negative(**{name: options.get(name, usual)})
+            validate.share(or_none=True, **{name: options.get(name, usual)})
             for name, usual in usual_shares(terms).items()
         )
-        if share + part + spread >= 1:
+        if 1 - share - part - spread < validate.LEAST_SHARE:
             raise InputError(
                 "degree_share, quotient_share and spread_share must leave a part for the coins."
             )

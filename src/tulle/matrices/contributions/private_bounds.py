@@ -112,7 +112,7 @@ class BlockBounds(Query):
                 Fraction(_TUNING.steepness * place) for place in range(len(self.candidates.values))
             ]
         first, *_ = values = self.candidates.values.tolist()
-        return [Fraction(math.log(value / first)) for value in values]
+        return [Fraction(math.log(value) - math.log(first)) for value in values]  # no overflow
 
     def slack(self, epsilon: Fraction) -> int:
         """Return how many people more than wanted should be above, at this epsilon for one block.

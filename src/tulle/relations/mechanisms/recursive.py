@@ -104,7 +104,7 @@ class Recursive(TruncationMechanism):
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         usual = self.tuning(terms.query)
-        share = validate.probability(selection_share=options.get("selection_share", usual.share))
+        share = validate.share(selection_share=options.get("selection_share", usual.share))
         epsilon = terms.epsilon / self.sides(terms.query)
         size = min(max(float(epsilon), 1e-9), 1e9)
         near = min(max(usual.beta * size ** usual.bends[size > 1], 1e-4), usual.farthest)

@@ -109,7 +109,7 @@ class DatabaseGaussian(Mechanism):
 
     def settings(self, terms: Terms, options: Parameters) -> Parameters:
         query = bound_query(terms)
-        share = validate.probability(
+        share = validate.share(
             selection_share=options.get("selection_share", _TUNING.selection_share)
         )
         rho = largest_rho(terms.epsilon, terms.delta)

@@ -88,7 +88,7 @@ class OneK(SynthesisModel):
 
     def prepare(self, terms: Terms, nodes: int, options: Parameters) -> ModelSettings:
         form = options.get("form", "cumulative")
-        if form not in FORMS:
+        if not isinstance(form, str) or form not in FORMS:
             raise InputError(f"form must be one of {', '.join(FORMS)}; got {form!r}.")
         check_noise(nodes, terms.epsilon, terms.epsilon)
         return DegreeSettings(nodes=nodes, form=form, sensitivity=2, scale=2 / terms.epsilon)

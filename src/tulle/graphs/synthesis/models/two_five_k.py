@@ -164,7 +164,7 @@ class TwoFiveK(SynthesisModel):
 
     def prepare(self, terms: Terms, nodes: int, options: Parameters) -> ModelSettings:
         shares = {
-            name: validate.probability(**{name: options.get(name, getattr(_TUNING, name))})
+            name: validate.share(**{name: options.get(name, getattr(_TUNING, name))})
             for name in _SHARES
         }
         if sum(shares.values()) > 1:

@@ -26,6 +26,7 @@ from tulle.graphs.synthesis.query import Synthetic
 from tulle.noise import Lattice, discrete_laplace
 from tulle.noise.charge import LaplaceCharge, charge
 from tulle.noise.post_processing import Random
+from tulle.noise.tables import check_scale
 
 STEP = Fraction(1, 1024)
 """The lattice of the joint degrees, in edges."""
@@ -98,7 +99,7 @@ class TwoK(SynthesisModel):
     options: ClassVar[tuple[str, ...]] = ("ratio", "joint_share", "step")
 
     def prepare(self, terms: Terms, nodes: int, options: Parameters) -> ModelSettings:
-        share = validate.probability(joint_share=options.get("joint_share", _TUNING.joint_share))
+        share = validate.share(joint_share=options.get("joint_share", _TUNING.joint_share))
         check_noise(nodes, terms.epsilon * (1 - share), terms.epsilon)
         return joint_settings(nodes, terms.epsilon * (1 - share), terms.epsilon * share, options)
 
@@ -127,6 +128,9 @@ def joint_settings(
     step = Lattice(validate.positive(step=options.get("step", STEP))).step
     classes = soft_classes(nodes, ratio)
     moved = classes.sensitivity() / step + classes.cells
+    # Before the price: what cannot be drawn is refused when it is drawn, too.
+    for scale in (2 / epsilon_degrees, moved / epsilon_joint):
+        check_scale(scale)
     return JointSettings(
         nodes=nodes,
         ratio=ratio,
