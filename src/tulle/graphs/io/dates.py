@@ -107,7 +107,7 @@ def _ids(column: Any) -> npt.NDArray[Any]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if pa.types.is_integer(column.type) and not column.null_count:
+    if pa.types.is_signed_integer(column.type) and not column.null_count:
         return np.asarray(column.to_numpy(), dtype=np.int64)
     texts = pc.utf8_trim_whitespace(pc.fill_null(column.cast(pa.string()), ""))
     if pc.any(pc.equal(texts, "")).as_py():

@@ -72,9 +72,13 @@ def canonical(label: Any) -> Any:
         return str.__str__(label)
     if isinstance(label, int):
         return int(label)
+    try:
+        missing = bool(label != label)  # NaN, and the NaT of pandas, which has no place in an order
+    except (TypeError, ValueError):
+        missing = False
+    if missing:
+        raise InputError("A node is missing (NaN); drop such nodes.")
     if isinstance(label, float):
-        if label != label:
-            raise InputError("A node is missing (NaN); drop such nodes.")
         return int(label) if label.is_integer() else label
     if isinstance(label, tuple):
         return tuple(canonical(part) for part in label)
