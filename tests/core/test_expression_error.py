@@ -94,6 +94,16 @@ def test_an_answer_with_one_known_end_makes_no_quotient_vanish():
     assert 100 < square.value < 1000
 
 
+def test_numbers_that_run_over_are_no_warning(recwarn):
+    big = E * Fraction(10) ** 300
+    for asked in (big * big, big / (E - E), (big * big) / (big * big), T / (big * big)):
+        values = dict.fromkeys(NAMES, 1e30)
+        estimate(tree(asked), values, dict.fromkeys(NAMES, 1e10))
+        quotients(tree(asked), values, dict.fromkeys(NAMES, 1e10))
+        slopes(tree(asked), values)
+    assert not recwarn.list
+
+
 def test_slopes():
     found = slopes(tree(3 * T / (E * E)), {"edges()": 2.0, "triangles()": 5.0})
     assert found["triangles()"] == pytest.approx(3 / 4)

@@ -31,6 +31,9 @@ _BARE = r"^\+?(-?)0*([0-9]+?)(?:\.0*)?$"
 
 _DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ].*)?$"
 
+_BLOCK = 1 << 20
+"""How many bytes of a CSV file are read at a time."""
+
 _LONG = 1000
 _EXACT = Context(prec=MAX_PREC, Emin=MIN_EMIN, Emax=MAX_EMAX)
 """Decimals of more digits are written with an exponent, without rounding."""
@@ -62,9 +65,9 @@ def read_table(path: str | Path, *, header: bool = True, drop: bool = False) -> 
             if drop:
                 lines = _records(name)
                 source = pa.py_buffer("\n".join(lines).encode("latin-1"))
-                options.block_size = max(options.block_size, max(map(len, lines)) + 2)
+                options.block_size = block_for(max(map(len, lines)))
             else:
-                check_quotes(name)
+                options.block_size = block_for(check_quotes(name))
             with csv.open_csv(source, options) as opened:
                 names = opened.schema.names
             # In one column an empty line is an empty cell.
@@ -84,8 +87,8 @@ def read_table(path: str | Path, *, header: bool = True, drop: bool = False) -> 
         )
 
 
-def check_quotes(path: str | Path, delimiter: str = ",") -> None:
-    """Refuse a CSV file, compressed or not, unless every record stands on one line.
+def check_quotes(path: str | Path, delimiter: str = ",") -> int:
+    """Return how long the longest line of a CSV file is; every record must stand on one line.
 
     Readers take what follows a quote that is opened and not closed for one cell, to the next quote
     or the end of the file: one record would swallow those of others, and nothing would show it.
@@ -93,14 +96,24 @@ def check_quotes(path: str | Path, delimiter: str = ",") -> None:
     Raises:
         InputError: naming the line.
     """
-    closed = _closed_quotes(delimiter)
+    closed, longest = _closed_quotes(delimiter), 0
     for number, line in enumerate(_lines(path), 1):
+        longest = max(longest, len(line))
         if not closed(line):
             raise InputError(
                 f"{Path(path).name}, line {number}: a quote is opened and not closed on the "
                 "same line, or something follows it. Every record stands on one line; write a "
                 'quote inside a quoted cell twice ("").'
             )
+    return longest
+
+
+def block_for(longest: int) -> int:
+    """Return how many bytes a reader must take at a time: lines of any length fit.
+
+    Else whether a line longer than a block can be read would follow from where it stands.
+    """
+    return max(_BLOCK, longest + 2)
 
 
 def _closed_quotes(delimiter: str, further: int | None = None) -> Callable[[str], bool]:

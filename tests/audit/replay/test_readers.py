@@ -235,6 +235,27 @@ def test_no_line_of_a_file_makes_dropping_fail(tmp_path):
         tulle.Contributions.read(tmp_path / "trips.csv", **declared)
 
 
+def refused_by_place(folder):
+    """Return after how many lines one of a million and a half bytes makes reading fail."""
+    found = []
+    for before in (0, 10, 60_000, 90_000):
+        plain = b"1,2,2026-01-01\n"
+        path = folder / "long.csv"
+        path.write_bytes(b"from,to,day\n" + plain * before + b"a" * 1_500_000 + b",3,\n" + plain)
+        try:
+            assert cells.read_table(path).num_rows == before + 2
+            tulle.Graph.read(path, columns=["from", "to"], time="day")
+        except tulle.InputError:
+            found.append(before)
+    return found
+
+
+def test_a_long_line_is_read_wherever_it_stands(tmp_path, monkeypatch):
+    assert refused_by_place(tmp_path) == []
+    monkeypatch.setattr(cells, "block_for", lambda longest: 1 << 20)
+    assert refused_by_place(tmp_path) == [60_000]
+
+
 def test_an_empty_line_of_one_column_is_a_row(tmp_path):
     """How many rows there are is public where rows are replaced: none goes with its cell."""
     for body in ("1\n\n0\n", "\n1\n0\n", "1\n0\n\n"):
@@ -807,7 +828,7 @@ def test_a_quote_that_is_not_closed_swallows_no_other_record(tmp_path, name):
 
 
 def test_a_reader_that_lets_a_quote_run_on_is_caught(tmp_path, monkeypatch):
-    monkeypatch.setattr(cells, "check_quotes", lambda path, delimiter=",": None)
+    monkeypatch.setattr(cells, "check_quotes", lambda path, delimiter=",": 0)
     assert len(swallowed(COUNTERS["table"], tmp_path)) > 20
 
 

@@ -89,9 +89,10 @@ def _text(file: Path, wanted: list[Any], delimiter: str | None) -> Any:
 
     tabs = ".tsv" in file.suffixes or ".tab" in file.suffixes
     mark = delimiter or ("\t" if tabs else ",")
-    cells.check_quotes(file, mark)
+    longest = cells.check_quotes(file, mark)
     return csv.read_csv(
         file,
+        read_options=csv.ReadOptions(block_size=cells.block_for(longest)),
         parse_options=csv.ParseOptions(delimiter=mark),
         convert_options=csv.ConvertOptions(
             include_columns=wanted,
