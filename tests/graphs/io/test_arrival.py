@@ -341,6 +341,13 @@ def test_equal_labels_are_one_node_however_they_are_written() -> None:
     assert Graph.from_edges([(2**63, 1), (0, 2.0)]).labels.tolist() == [0, 1, 2, 2**63]
 
 
+def test_a_label_that_no_file_can_hold_is_refused_before_anything_is_paid() -> None:
+    for label in ("\ud800", (1, "a\udfff"), np.str_("\ud800")):
+        with pytest.raises(InputError, match="half of a letter") as caught:
+            Graph.from_edges([("a", label)])
+        assert caught.value.__context__ is None
+
+
 def test_labels_without_an_order_are_refused() -> None:
     for label in (object(), 1j, None, float("nan"), frozenset([1])):
         with pytest.raises(InputError):
