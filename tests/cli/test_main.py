@@ -46,6 +46,32 @@ def test_help_answers_at_once() -> None:
     assert min(seconds() for _ in range(3)) < 0.5
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", ">&- 2>&- <&-", "2>/dev/full"])
+@pytest.mark.parametrize("form", ["", "--json"])
+def test_streams_that_are_closed_fail_nothing(tmp_path: Path, closed: str, form: str) -> None:
+    """An answer that is paid for is shown, and no other file takes the place of a stream."""
+    (tmp_path / "net.txt").write_text("0 1\n1 2\n")
+    line = f"ask net.txt edges --unit edge --nodes 4 --epsilon 1 --ledger a.db --budget 1 {form}"
+    ran = subprocess.run(
+        ["sh", "-c", f'exec "$@" {closed}', "sh", *TULLE, *line.split()],
+        capture_output=True, text=True, check=False, cwd=tmp_path,
+    )  # fmt: skip
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ("edges" in ran.stdout) == (not closed.startswith(">"))
+    assert len(tulle.Ledger(tmp_path / "a.db").debits("net")) == 1
+
+
+def test_a_full_disk_is_said_on_standard_error(tmp_path: Path) -> None:
+    for form in ((), ("--json",)):
+        with open("/dev/full", "w") as full:
+            ran = subprocess.run(
+                [*TULLE, "ledger", "show", str(tmp_path / "none.db"), *form],
+                stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+            )  # fmt: skip
+        assert ran.returncode == 4
+        assert ran.stderr.startswith("error: ")
+
+
 def test_version() -> None:
     ran = call("--version")
     assert ran.returncode == 0

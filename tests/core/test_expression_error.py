@@ -83,6 +83,27 @@ def test_a_repeated_question_is_asked_and_paid_once():
     assert answer.value == pytest.approx(value * value - law.variance() - value)
 
 
+def test_an_answer_with_one_known_end_makes_no_quotient_vanish():
+    """The largest degree per node has no variance: noise of any size is not taken out of it."""
+    full = tulle.Graph.from_edges([(i, j) for i in range(20) for j in range(i)])
+    asked = tulle.edges() / tulle.max_degree()
+    release = tulle.release(full, asked, unit="node", epsilon=100)
+    parts = [part.value for part in release.parts.values()]
+    assert release.value == pytest.approx(parts[0] / parts[1], rel=0.1)
+    square = tulle.release(full, tulle.max_degree() * tulle.max_degree(), unit="node", epsilon=100)
+    assert 100 < square.value < 1000
+
+
+def test_numbers_that_run_over_are_no_warning(recwarn):
+    big = E * Fraction(10) ** 300
+    for asked in (big * big, big / (E - E), (big * big) / (big * big), T / (big * big)):
+        values = dict.fromkeys(NAMES, 1e30)
+        estimate(tree(asked), values, dict.fromkeys(NAMES, 1e10))
+        quotients(tree(asked), values, dict.fromkeys(NAMES, 1e10))
+        slopes(tree(asked), values)
+    assert not recwarn.list
+
+
 def test_slopes():
     found = slopes(tree(3 * T / (E * E)), {"edges()": 2.0, "triangles()": 5.0})
     assert found["triangles()"] == pytest.approx(3 / 4)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any
 
 import pytest
@@ -29,6 +30,25 @@ def test_expressions_print_as_they_are_parsed() -> None:
     assert parse("triangles", NAMES) == tulle.triangles()
     assert parse("3 * triangles / stars(k=2)", NAMES) == 3 * tulle.triangles() / tulle.stars(2)
     assert parse("-edges", NAMES) == -1 * tulle.edges()
+
+
+def leaves_mixed_up() -> list[str]:
+    """Return the questions about a node that an expression takes for those about another one."""
+    graph = tulle.Graph.from_edges([(1, 2), (1, 3), (2, 3), ("1", 3), (3, 4)])
+    found = []
+    for name, make in NAMES.items():
+        if "node" in signature(make).parameters:
+            question = make(node=1) - 3 * make(node="1")
+            held = make(node=1).truth(graph) - 3 * make(node="1").truth(graph)
+            if question.truth(graph) != held or parse(str(question), NAMES) != question:
+                found.append(name)
+    return found
+
+
+def test_the_leaves_of_an_expression_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert leaves_mixed_up() == []
+    monkeypatch.setattr(Query, "__str__", lambda self: f"{self.name}({self.node})")
+    assert {"degree_of", "triangles_at"} <= set(leaves_mixed_up())
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,9 @@ def test_nothing_shows():
     for attempt in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(SealedError):
             attempt(graph)
+    for asked in ("__reduce__", "__getstate__"):
+        with pytest.raises(SealedError):
+            getattr(graph, asked)()
     with pytest.raises(TypeError):
         hash(graph)
     with pytest.raises(InputError, match="from_edges"):

@@ -91,6 +91,12 @@ def test_the_graph_of_some_days_by_hand() -> None:
     assert pairs_of(graph.of_days(date(2026, 1, 5), date(2026, 1, 11))) == {(0, 1)}
     assert graph.of_days(date(2027, 1, 1), date(2027, 1, 1)).edge_count == 0
     assert week.check_unit("edge-week").period == "week"
+    for names in (list("xyz"), [2, 0, 1]):
+        named = tulle.Graph.from_edges(
+            [(0, 1), (1, 2)], labels=names, times=["2026-01-05", "2026-01-12"]
+        )
+        assert pairs_of(named.of_days(date(2026, 1, 5), date(2026, 1, 5))) == {(0, 1)}
+        assert {len(pairs_of(other)) for other in named.neighbours("edge-day")} == {1}
     # Nodes that were read off all edges stay for all days.
     off = tulle.Graph.from_edges([(7, 9), (3, 7)], times=["2026-01-05", "2026-01-12"])
     assert list(off.of_days(date(2026, 1, 5), date(2026, 1, 5)).labels) == [3, 7, 9]
@@ -274,6 +280,26 @@ def test_nodes_are_named_as_without_days(tmp_path: Path, nodes: Any, more: str) 
     file.write_text("a,b,day\n5,7,2026-01-05\n 7,5,2026-01-06\n" + more)
     with_days = tulle.Graph.read(file, columns=["a", "b"], time="day", nodes=nodes)
     without = tulle.Graph.read(file, columns=["a", "b"], header=True, nodes=nodes)
+    check_alike(with_days, without)
+
+
+def test_numbers_of_parquet_name_nodes_as_without_days(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    file = tmp_path / "calls.parquet"
+    for kind in (pa.int64(), pa.uint64(), pa.uint8(), pa.string()):
+        ids = [5, 7, 2**63 + 1 if kind == pa.uint64() else 9]
+        ends = pa.array([str(one) for one in ids] if kind == pa.string() else ids, kind)
+        days = pa.array([date(2026, 1, 5)] * 3)
+        pyarrow.parquet.write_table(pa.table({"a": ends, "b": ends[::-1], "day": days}), file)
+        check_alike(
+            tulle.Graph.read(file, columns=["a", "b"], time="day"),
+            tulle.Graph.read(file, columns=["a", "b"]),
+        )
+
+
+def check_alike(with_days: tulle.Graph, without: tulle.Graph) -> None:
     assert with_days.edge_count == without.edge_count > 0
     assert list(with_days.labels) == list(without.labels)
     assert pairs_of(with_days) == pairs_of(without)

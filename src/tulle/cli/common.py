@@ -48,6 +48,9 @@ INTERRUPTED = 130
 EXIT_CODES = """Exit codes: 0 fine, 1 a check failed, 2 bad usage or input, 3 refused by the \
 budget, 4 a ledger problem, 70 a fault of tulle, 130 interrupted."""
 
+_LAST_STREAM = 2
+"""The numbers of the standard streams are 0 to 2."""
+
 Report = Callable[[float, str], None]
 
 _WIDTH_OF_A_PIPE = 100
@@ -193,6 +196,19 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     return wrapped
 
 
+def hold_streams() -> None:
+    """See that standard streams which were closed (``2>&-``) lead nowhere, and fail nothing.
+
+    Else the next file that is opened, such as a ledger, would be where errors are written.
+    """
+    while (number := os.open(os.devnull, os.O_RDWR)) <= _LAST_STREAM:
+        pass
+    os.close(number)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+
+
 def _print_every_letter() -> None:
     """See that no letter of an answer, which is paid for, makes printing fail."""
     for stream in (sys.stdout, sys.stderr):
@@ -226,9 +242,12 @@ def _is_file(value: Any, place: Any) -> bool:
 
 
 def _failed(kind: str, message: str, error: BaseException, as_json: bool) -> int:
-    if as_json:
-        print_json({"error": {"kind": kind, "message": in_options(message)}})
-    else:
+    try:
+        if as_json:
+            print_json({"error": {"kind": kind, "message": in_options(message)}})
+    except OSError:
+        as_json = False  # standard output may be what failed
+    if not as_json:
         _say("error:", "red", message)
     if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED

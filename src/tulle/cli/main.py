@@ -24,7 +24,7 @@ from tulle.cli.commands import (
     survey,
     synth,
 )
-from tulle.cli.common import BAD_INPUT, EXIT_CODES, print_json
+from tulle.cli.common import BAD_INPUT, EXIT_CODES, hold_streams, print_json
 
 app = typer.Typer(
     name="tulle",
@@ -76,6 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     With ``--json`` bad usage, too, is one JSON document on standard output.
     """
+    hold_streams()
     given = list(sys.argv[1:] if arguments is None else arguments)
     if "--json" not in given:
         app(given, prog_name="tulle")

@@ -9,9 +9,10 @@ same in a file, a frame, an array or a list.
 
 from __future__ import annotations
 
+import csv as python_csv
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
 from pathlib import Path
@@ -30,15 +31,20 @@ _BARE = r"^\+?(-?)0*([0-9]+?)(?:\.0*)?$"
 
 _DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ].*)?$"
 
+_BLOCK = 1 << 20
+"""How many bytes of a CSV file are read at a time."""
+
 _LONG = 1000
 _EXACT = Context(prec=MAX_PREC, Emin=MIN_EMIN, Emax=MAX_EMAX)
 """Decimals of more digits are written with an exponent, without rounding."""
 
 
-def read_table(path: str | Path, *, header: bool = True) -> Any:
+def read_table(path: str | Path, *, header: bool = True, drop: bool = False) -> Any:
     """Read a CSV file, gzipped or not, as an Arrow table of texts, or a Parquet file as it is.
 
-    A CSV file has commas between its cells and, with ``header``, names in its first line.
+    A CSV file has commas between its cells and, with ``header``, names in its first line. With
+    ``drop`` lines that are no record (too few cells or too many, a quote that is not closed) are
+    left out, each by itself, and cells that are no UTF-8 are bytes.
 
     Raises:
         InputError: when it cannot be read. The reader's own words may quote a record and are kept
@@ -54,14 +60,23 @@ def read_table(path: str | Path, *, header: bool = True) -> Any:
                 # One file: of a folder the names of all folders in it would become columns.
                 with parquet.ParquetFile(name) as file:
                     return file.read()
-            check_quotes(name)
+            source: Any = name
             options = csv.ReadOptions(autogenerate_column_names=not header)
-            with csv.open_csv(name, options) as opened:
+            if drop:
+                lines = _records(name)
+                source = pa.py_buffer("\n".join(lines).encode("latin-1"))
+                options.block_size = block_for(max(map(len, lines)))
+            else:
+                options.block_size = block_for(check_quotes(name))
+            with csv.open_csv(source, options) as opened:
                 names = opened.schema.names
+            # In one column an empty line is an empty cell.
+            parsing = csv.ParseOptions(ignore_empty_lines=len(names) > 1)
+            kind = pa.binary() if drop else pa.string()
             texts = csv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
+                column_types=dict.fromkeys(names, kind), strings_can_be_null=False
             )
-            return csv.read_csv(name, options, convert_options=texts)
+            return csv.read_csv(source, options, parsing, texts)
     except FormatError:
         raise_alone(
             InputError(
@@ -72,8 +87,8 @@ def read_table(path: str | Path, *, header: bool = True) -> Any:
         )
 
 
-def check_quotes(path: str | Path, delimiter: str = ",") -> None:
-    """Refuse a CSV file, compressed or not, unless every record stands on one line.
+def check_quotes(path: str | Path, delimiter: str = ",") -> int:
+    """Return how long the longest line of a CSV file is; every record must stand on one line.
 
     Readers take what follows a quote that is opened and not closed for one cell, to the next quote
     or the end of the file: one record would swallow those of others, and nothing would show it.
@@ -81,28 +96,69 @@ def check_quotes(path: str | Path, delimiter: str = ",") -> None:
     Raises:
         InputError: naming the line.
     """
-    import pyarrow as pa
+    closed, longest = _closed_quotes(delimiter), 0
+    for number, line in enumerate(_lines(path), 1):
+        longest = max(longest, len(line))
+        if not closed(line):
+            raise InputError(
+                f"{Path(path).name}, line {number}: a quote is opened and not closed on the "
+                "same line, or something follows it. Every record stands on one line; write a "
+                'quote inside a quoted cell twice ("").'
+            )
+    return longest
 
+
+def block_for(longest: int) -> int:
+    """Return how many bytes a reader must take at a time: lines of any length fit.
+
+    Else whether a line longer than a block can be read would follow from where it stands.
+    """
+    return max(_BLOCK, longest + 2)
+
+
+def _closed_quotes(delimiter: str, further: int | None = None) -> Callable[[str], bool]:
+    """Return what says whether a line is one record: of so many further cells, or of any number."""
     end = re.escape(delimiter)
     # A quote after blanks opens a cell for some readers, and not for others.
     cell = rf'(?:"(?:[^"]|"")*+"|(?![^\S{end}]*+")[^{end}]*+)'
-    whole = re.compile(f"{cell}(?:{end}{cell})*+")
+    many = "*+" if further is None else f"{{{further}}}"
+    whole = re.compile(f"(?:\xef\xbb\xbf)?{cell}(?:{end}{cell}){many}")
+
+    def closed(line: str) -> bool:
+        if '"' in line:
+            return whole.fullmatch(line) is not None
+        return further is None or line.count(delimiter) == further
+
+    return closed
+
+
+def _lines(path: str | Path) -> Iterator[str]:
+    """Yield the lines of a file, compressed or not: bytes as they are, all line ends alike."""
+    import pyarrow as pa
+
     with reading(Path(path).name), Path(path).open("rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
     with (
         reading(Path(path).name),
         pa.input_stream(str(path), compression="gzip" if packed else "detect") as stream,
-        # Bytes as they are; all line ends are one.
         io.TextIOWrapper(stream, encoding="latin-1", newline=None) as lines,
     ):
-        for number, line in enumerate(lines, 1):
-            bare = line.removesuffix("\n")
-            if '"' in bare and not whole.fullmatch(bare.removeprefix("\xef\xbb\xbf")):
-                raise InputError(
-                    f"{Path(path).name}, line {number}: a quote is opened and not closed on the "
-                    "same line, or something follows it. Every record stands on one line; write a "
-                    'quote inside a quoted cell twice ("").'
-                )
+        for line in lines:
+            yield line.removesuffix("\n")
+
+
+def _records(path: str) -> list[str]:
+    """Return the first line of a CSV file, and the others that are records of as many cells.
+
+    Raises:
+        FormatError: when the first one is no record.
+    """
+    lines = _lines(path)
+    first = next(lines, "")
+    if not _closed_quotes(",")(first):
+        raise FormatError(path)
+    (names,) = python_csv.reader([first])
+    return [first, *filter(_closed_quotes(",", len(names) - 1), lines)]
 
 
 def texts(values: Any, what: str) -> Any:

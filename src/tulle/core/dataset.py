@@ -105,3 +105,10 @@ class Dataset(ABC):
             f"A {type(self).__name__} is sealed and cannot be pickled or copied: its records would "
             "leave without a debit. Read it again where it is needed, or release from it."
         )
+
+    def __reduce__(self) -> Any:
+        # Some libraries that write objects down ask for this, or for the next one.
+        return self.__reduce_ex__(2)
+
+    def __getstate__(self) -> Any:
+        return self.__reduce_ex__(2)

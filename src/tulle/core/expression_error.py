@@ -96,13 +96,23 @@ def _estimate(
 ) -> tuple[Any, Slopes]:
     import numpy as np
 
+    # Whether numbers without measure run over follows from the answers: it is no matter for a log.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _worked_out(tree, values, variances, found)
+
+
+def _worked_out(
+    tree: Tree, values: Mapping[str, Any], variances: Mapping[str, float], found: list[Quotient]
+) -> tuple[Any, Slopes]:
+    import numpy as np
+
     if isinstance(tree, str):
         return np.asarray(values[tree], dtype=np.float64), {tree: 1.0}
     if isinstance(tree, Mapping):
         return np.float64(float(rational(tree["number"]))), {}
     operator, left_tree, right_tree = tree
-    left, left_slopes = _estimate(left_tree, values, variances, found)
-    right, right_slopes = _estimate(right_tree, values, variances, found)
+    left, left_slopes = _worked_out(left_tree, values, variances, found)
+    right, right_slopes = _worked_out(right_tree, values, variances, found)
     if operator in "+-":
         sign = 1 if operator == "+" else -1
         return left + sign * right, _mix(left_slopes, 1.0, right_slopes, sign)

@@ -139,7 +139,10 @@ class Query(ABC):
         return None
 
     def __str__(self) -> str:
-        arguments = ", ".join(str(getattr(self, f.name)) for f in fields(self))
+        # Texts in quotes: a node named "1" is not the node 1, and an expression's leaves are told
+        # apart by what they read like.
+        given = (getattr(self, f.name) for f in fields(self))
+        arguments = ", ".join(repr(one) if isinstance(one, str) else str(one) for one in given)
         return f"{self.name}({arguments})"
 
     def __add__(self, other: Any) -> Query:

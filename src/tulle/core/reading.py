@@ -6,6 +6,7 @@ warn about single records. A reader works inside :func:`reading`, so that nothin
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,24 @@ from tulle.core.errors import InputError, TulleError, raise_alone
 
 class FormatError(InputError):
     """A file is not of the format that it should have."""
+
+
+_MARK = re.compile(rb"^\xef\xbb\xbf", re.MULTILINE)
+
+
+def plain_lines(data: bytes) -> bytes:
+    """Return a text file with one kind of line end, and no line with a byte order mark before it.
+
+    A mark is no part of the first line; where files were put together, others have one too. How a
+    line is read must not hang on whether it comes first.
+
+    Example:
+        >>> plain_lines(b"\\xef\\xbb\\xbfann\\r\\n\\xef\\xbb\\xbfbob\\r")
+        b'ann\\nbob\\n'
+    """
+    if b"\r" in data:
+        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return _MARK.sub(b"", data) if b"\xef\xbb\xbf" in data else data
 
 
 _PEOPLE = (KeyboardInterrupt, SystemExit, GeneratorExit)

@@ -348,8 +348,9 @@ class Release:
 def noisy_values(parts: Mapping[str, Release]) -> tuple[dict[str, float], dict[str, float]]:
     """Return the leaves' released values and the variances of their noise, by question.
 
-    A leaf whose release has no error law counts as if it had no noise.
+    A leaf whose release has no error law, or one of which only one end is known, counts as if it
+    had no noise.
     """
     values = {name: float(part.value) for name, part in parts.items()}
-    known = {name: part.error for name, part in parts.items() if part.error is not None}
-    return values, {name: law.variance() for name, law in known.items()}
+    known = {name: part.error.variance() for name, part in parts.items() if part.error is not None}
+    return values, {name: size for name, size in known.items() if math.isfinite(size)}

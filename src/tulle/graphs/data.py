@@ -145,7 +145,8 @@ class Graph(Dataset):
             "any one edge's records of any one week"
         """
         if times is not None:
-            return cls._of_records(Dated.of(edges, times), nodes=nodes, labels=labels)
+            records = replace(Dated.of(edges, times), numbered=labels is not None)
+            return cls._of_records(records, nodes=nodes, labels=labels)
         known = declared_nodes(nodes)
         if labels is None:
             return cls._build(_read_pairs(edges, known))
@@ -168,9 +169,8 @@ class Graph(Dataset):
 
     def _on_same_nodes(self, records: Dated) -> Graph:
         labels = self._labels
-        made = self._of_records(
-            records, nodes=self.node_count if labels is None else labels.tolist()
-        )
+        nodes = self.node_count if labels is None or records.numbered else labels.tolist()
+        made = self._of_records(records, nodes=nodes)
         made._labels, made._declared = labels, self._declared
         return made
 

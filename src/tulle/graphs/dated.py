@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from itertools import compress
 from typing import TYPE_CHECKING, Any
@@ -29,6 +29,8 @@ class Dated:
 
     pairs: Any
     days: npt.NDArray[np.datetime64]
+    numbered: bool = False
+    """Whether the pairs have the numbers of nodes that were named beside them."""
 
     @classmethod
     def of(cls, pairs: Any, times: Sequence[Any]) -> Dated:
@@ -68,4 +70,4 @@ class Dated:
     def _only(self, kept: npt.NDArray[np.bool_]) -> Dated:
         pairs = self.pairs
         chosen = pairs[kept] if hasattr(pairs, "__array__") else list(compress(pairs, kept))
-        return Dated(chosen, self.days[kept])
+        return replace(self, pairs=chosen, days=self.days[kept])

@@ -304,7 +304,7 @@ def _read_contributions(spec: Mapping[str, Any]) -> Dataset:
     from tulle.core.cells import read_table
     from tulle.matrices.contributions.data import Contributions
 
-    table = read_table(spec["path"])
+    table = read_table(spec["path"], drop=True)
     columns = {name: spec[name] for name in ("individual", "row", "column")}
     if spec.get("weight"):
         columns["weight"] = spec["weight"]

@@ -9,6 +9,7 @@ import gzip
 from contextlib import closing
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from functools import partial
 from itertools import product
 from uuid import UUID
 
@@ -190,6 +191,80 @@ def test_dropping_makes_reading_total(tmp_path, reader):
     assert everything.totals()[0, 1] >= 1
     for row in odd[::400]:
         trips([row], READERS[reader], tmp_path, ["1"])
+
+
+NO_RECORDS = (
+    *(b"cas,1,1", b"cas,1,1,1,5", b"", b" ", b"cas", b'"cas,1,1,1', b'cas,1,1,"1', b'ca"s,1,1,1'),
+    *(b'"c"as,1,1,1', b"\xff,1,1,1", b"cas,1,1,\xff", b"cas,1,1,1\x00", b"cas;1;1;1", b",,,"),
+    *(b"cas\r1,1,1", b"\xef\xbb\xbfcas,1,1,1", b"\xff\xfe", b"\x1f\x8b,1,1,1"),
+    b"cas,1,1," + b"9" * 2**21,
+)  # fmt: skip
+"""Lines as they may come about in a file; of some a record can be made."""
+
+
+def moved_by_a_line(read, folder):
+    """Return the lines that make reading fail, or move what two others contribute."""
+    base, found = [b"ann,1,1,2", b"bob,1,1,3"], []
+    path = folder / "trips.csv"
+    for odd in NO_RECORDS:
+        for place in range(3):
+            lines = [",".join(TITLES).encode(), *base[:place], odd, *base[place:]]
+            path.write_bytes(b"\n".join(lines) + b"\n")
+            try:
+                held = read(path)
+            except tulle.InputError:
+                found.append(odd)
+                break
+            # The guest's weight is 1, where it has one.
+            if (held.totals()[0, 1], held.individuals()) not in ((5, 2), (6, 3)):
+                found.append(odd)
+                break
+    return found
+
+
+def test_no_line_of_a_file_makes_dropping_fail(tmp_path):
+    declared = {**PLACES, "rows": ["1"], "columns": 3, "outside": "drop"}
+    assert moved_by_a_line(partial(tulle.Contributions.read, **declared), tmp_path) == []
+
+    def all_or_nothing(path):
+        return tulle.Contributions.from_table(cells.read_table(path), **declared)
+
+    assert len(moved_by_a_line(all_or_nothing, tmp_path)) > 8
+    (tmp_path / "trips.csv").write_bytes(b'who,"from,to,trips\nann,1,1,1\n')
+    with pytest.raises(tulle.InputError, match="cannot be read as a table"):
+        tulle.Contributions.read(tmp_path / "trips.csv", **declared)
+
+
+def refused_by_place(folder):
+    """Return after how many lines one of a million and a half bytes makes reading fail."""
+    found = []
+    for before in (0, 10, 60_000, 90_000):
+        plain = b"1,2,2026-01-01\n"
+        path = folder / "long.csv"
+        path.write_bytes(b"from,to,day\n" + plain * before + b"a" * 1_500_000 + b",3,\n" + plain)
+        try:
+            assert cells.read_table(path).num_rows == before + 2
+            tulle.Graph.read(path, columns=["from", "to"], time="day")
+        except tulle.InputError:
+            found.append(before)
+    return found
+
+
+def test_a_long_line_is_read_wherever_it_stands(tmp_path, monkeypatch):
+    assert refused_by_place(tmp_path) == []
+    monkeypatch.setattr(cells, "block_for", lambda longest: 1 << 20)
+    assert refused_by_place(tmp_path) == [60_000]
+
+
+def test_an_empty_line_of_one_column_is_a_row(tmp_path):
+    """How many rows there are is public where rows are replaced: none goes with its cell."""
+    for body in ("1\n\n0\n", "\n1\n0\n", "1\n0\n\n"):
+        (tmp_path / "one.csv").write_text(f"n\n{body}")
+        assert cells.read_table(tmp_path / "one.csv").num_rows == 3
+        with pytest.raises(tulle.InputError, match="missing"):
+            Table.read(tmp_path / "one.csv", bounds={"n": (0, 1)})
+        with pytest.raises(tulle.InputError, match="missing"):
+            tulle.BinaryMatrix.read(tmp_path / "one.csv")
 
 
 def test_missing_individuals_are_nobody():
@@ -753,7 +828,7 @@ def test_a_quote_that_is_not_closed_swallows_no_other_record(tmp_path, name):
 
 
 def test_a_reader_that_lets_a_quote_run_on_is_caught(tmp_path, monkeypatch):
-    monkeypatch.setattr(cells, "check_quotes", lambda path, delimiter=",": None)
+    monkeypatch.setattr(cells, "check_quotes", lambda path, delimiter=",": 0)
     assert len(swallowed(COUNTERS["table"], tmp_path)) > 20
 
 

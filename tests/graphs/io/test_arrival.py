@@ -8,11 +8,18 @@ are caught by the same checks.
 
 from __future__ import annotations
 
+import contextlib
+import csv
+import io
 import itertools
 import random
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
+from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import igraph
 import networkx as nx
@@ -25,6 +32,8 @@ from pyarrow import parquet
 
 from tulle.core.errors import InputError
 from tulle.graphs.data import Graph
+from tulle.graphs.io import node_sets, reading
+from tulle.graphs.io.dates import read_dated, read_days
 from tulle.graphs.io.labels import canonical, order_key, ordered
 from tulle.graphs.mechanisms.projection import at_most, projected_degrees
 from tulle.graphs.synthesis.edge_counts import order_counts
@@ -281,6 +290,43 @@ def test_the_order_of_two_labels_hangs_on_these_two() -> None:
     assert len(set(keys)) == len(pool)
 
 
+MOMENT = pd.Timestamp("2020-01-01")
+ODD_LABELS = (
+    *(0, -0.0, True, 0.5, float("inf"), -float("inf"), float("nan"), 2**53, 2.0**53, 2**53 + 1),
+    *(10**400, np.int8(1), np.float16(0.1), np.float64("nan"), np.longdouble(1), 1j, Decimal(1)),
+    *("", "1", "01", "\ud800", "a\0", "a", "A", "é", "e\u0301", np.str_("a"), b"", b"\xff"),
+    *(np.bytes_(b"a"), bytearray(b"a"), (), (1,), (1.0,), ("a", 1), ((1,),), (b"a",), (None,)),
+    *((float("nan"),), (pd.NaT,), (MOMENT,), (MOMENT.date(),), (MOMENT, 1), frozenset(), None),
+    *(MOMENT, MOMENT.date(), MOMENT.to_pydatetime(), MOMENT + pd.Timedelta(1), pd.NaT, pd.NA),
+    *(pd.Timestamp.max, pd.Timestamp("2020-01-01", tz="UTC"), pd.Timedelta(1), pd.Period("2020")),
+    *(np.datetime64("NaT"), np.datetime64("2020-01-01"), np.timedelta64(1), UUID(int=2**127)),
+    *(datetime.max, date.min, Ellipsis, range(3), object),
+)
+
+
+def without_a_place(labels: Iterable[Any]) -> list[tuple[Any, Any]]:
+    """Return pairs of different labels of which neither comes first."""
+    return [
+        (one, two)
+        for one, two in itertools.product(labels, repeat=2)
+        if (order_key(one) < order_key(two)) + (order_key(two) < order_key(one)) != (one != two)
+    ]
+
+
+def test_every_label_has_its_place_among_all_others() -> None:
+    """One that compares with nothing would let the order of others follow from where it stands."""
+    accepted = []
+    for label in ODD_LABELS:
+        with contextlib.suppress(InputError):
+            accepted.append(canonical(label))
+    assert len(accepted) > 35
+    assert without_a_place(accepted) == []
+    assert len(without_a_place([MOMENT, pd.NaT])) > 1
+    days = pd.date_range("2020-01-01", periods=12).tolist()
+    with pytest.raises(InputError, match="missing"):
+        Graph.from_edges([*itertools.pairwise(days[::-1]), (days[5], pd.NaT)])
+
+
 def test_equal_labels_are_one_node_however_they_are_written() -> None:
     same = [1, 1.0, True, np.int8(1), np.float32(1), np.bool_(True), np.uint64(1)]
     assert {canonical(label) for label in same} == {1}
@@ -293,6 +339,13 @@ def test_equal_labels_are_one_node_however_they_are_written() -> None:
     assert Graph.from_edges([(True, False), (2, 3)]).labels.tolist() == [0, 1, 2, 3]
     assert Graph.from_edges([(True, False)]).labels.tolist() == [0, 1]
     assert Graph.from_edges([(2**63, 1), (0, 2.0)]).labels.tolist() == [0, 1, 2, 2**63]
+
+
+def test_a_label_that_no_file_can_hold_is_refused_before_anything_is_paid() -> None:
+    for label in ("\ud800", (1, "a\udfff"), np.str_("\ud800")):
+        with pytest.raises(InputError, match="half of a letter") as caught:
+            Graph.from_edges([("a", label)])
+        assert caught.value.__context__ is None
 
 
 def test_labels_without_an_order_are_refused() -> None:
@@ -515,6 +568,93 @@ def test_a_quick_parser_that_takes_odd_lines_for_plain_ones_is_caught(
     assert disagreements(tmp_path / "net.txt", monkeypatch, 600)[0] > 10
 
 
+# --- tables of people and of dated edges --------------------------------------------------------
+
+
+def people_of(file: Path) -> Counter[str]:
+    return Counter(map(repr, node_sets.read_names(file)))
+
+
+def rows_of(file: Path) -> Counter[str]:
+    return Counter(map(repr, zip(*node_sets.read_table(file).values(), strict=True)))
+
+
+def dated_of(file: Path) -> Counter[str]:
+    pairs, times = read_dated(file, "day", None, ["from", "to"], None, None)
+    return Counter(map(repr, zip(pairs.tolist(), read_days(times).tolist(), strict=True)))
+
+
+def at_once(file: Path) -> Counter[str]:
+    """A broken reader: a quote may run on to the next line, and a mark counts on the first."""
+    text = file.read_bytes().decode("utf-8-sig", "replace")
+    return Counter(map(repr, csv.reader(io.StringIO(text, newline=""))))
+
+
+BY_LINE: dict[str, tuple[str, str, int, Callable[[Path], Counter[str]]]] = {
+    "names": ("people.txt", "", 1, people_of),
+    "first column": ("people.csv", "name", 1, people_of),
+    "attributes": ("people.csv", "name,dept", 2, rows_of),
+    "tabs": ("people.tsv", "name\tdept", 2, rows_of),
+    "dated": ("edges.csv", "from,to,day", 3, dated_of),
+}
+ODD_CELLS = (
+    *(one for one in PIECES if len(one) < 40),
+    "node",
+    "2026-01-05",
+    b"\xff\xfe",
+    b"\x1f\x8b",
+    "",
+)
+
+
+def read_together(
+    folder: Path, form: str, read: Callable[[Path], Counter[str]] | None = None
+) -> tuple[int, int]:
+    """Count the files whose lines are read otherwise than each by itself, and all that are read."""
+    name, head, columns, reader = BY_LINE[form]
+    file, draw, read = folder / name, random.Random(11), read or reader
+    mark = b"\t" if name.endswith("tsv") else b","
+    differ = total = 0
+
+    def found(lines: list[bytes]) -> Counter[str]:
+        file.write_bytes(end.join([*([head.encode()] if head else []), *lines]) + end)
+        return read(file)
+
+    for _ in range(300):
+        end = draw.choice([b"\n", b"\r\n", b"\r"])
+        lines = []
+        for _ in range(draw.randrange(1, 5)):
+            cells: list[str | bytes] = [draw.choice(["1", "ann", "01"])] * columns
+            cells[2:] = ["2026-01-05"] * (columns - 2)
+            if draw.random() < 0.5:
+                cells[draw.randrange(columns)] = draw.choice(ODD_CELLS)
+            lines.append(mark.join(x if isinstance(x, bytes) else x.encode() for x in cells))
+            if draw.random() < 0.1:
+                lines[-1] = "\ufeff".encode() + lines[-1]
+        try:
+            together = found(lines)
+        except InputError:
+            continue
+        total += 1
+        try:
+            differ += together != sum((found([line]) for line in lines), Counter())
+        except InputError:
+            differ += 1
+    return differ, total
+
+
+@pytest.mark.parametrize("form", BY_LINE)
+def test_no_line_of_a_table_changes_how_another_is_read(form: str, tmp_path: Path) -> None:
+    differ, total = read_together(tmp_path, form)
+    assert differ == 0
+    assert total > 80
+
+
+@pytest.mark.parametrize("form", ["names", "first column"])
+def test_a_reader_of_all_lines_at_once_is_caught(form: str, tmp_path: Path) -> None:
+    assert read_together(tmp_path, form, at_once)[0] > 10
+
+
 # --- declared nodes -----------------------------------------------------------------------------
 
 
@@ -639,6 +779,11 @@ ODD_LINES = (
         b"\xd9\xa1,2",
         b"1,1",
         b",",
+        b"\xef\xbb\xbf4,1",
+        b"\xff\xfe,1",
+        b"\xfe\xff",
+        b"\x1f\x8b",
+        b"\x1f\x8b\x08\x00,1",
     ),
 )
 WAYS_TO_DROP = (
@@ -666,16 +811,14 @@ def changed_by_a_line(folder, how, lines):
     base = [b"1,2", b"3,4", b"2,3"]
     known = edges(base)
     for odd in lines:
-        alone = edges([odd]) if "drop" in how.values() else set()
-        for place in range(4):
-            try:
-                more = edges([*base[:place], odd, *base[place:]])
-            except InputError:
-                found.append(odd)
-                break
-            if not known <= more <= known | alone:
-                found.append(odd)
-                break
+        try:
+            alone = edges([odd]) if "drop" in how.values() else set()
+            more = [edges([*base[:place], odd, *base[place:]]) for place in range(4)]
+        except InputError:
+            found.append(odd)
+            continue
+        if not all(known <= one <= known | alone for one in more):
+            found.append(odd)
     return found
 
 
@@ -687,6 +830,20 @@ def test_lines_that_are_dropped_change_nothing_else(tmp_path, how):
 def test_a_reader_that_refuses_for_one_line_is_caught(tmp_path):
     for how in WAYS_TO_DROP[:3]:
         assert len(changed_by_a_line(tmp_path, how, ODD_LINES)) > 10
+
+
+def test_a_line_that_decides_how_the_file_is_opened_is_caught(tmp_path, monkeypatch):
+    """A file that begins like another kind, or has a byte order mark, is one by its first line."""
+    monkeypatch.setattr(reading, "_load", lambda file, report, drop: by_the_first_line(file))
+    found = changed_by_a_line(tmp_path, {"header": False, "bad_records": "drop"}, ODD_LINES)
+    assert {odd[:2] for odd in found} == {b"\xef\xbb", b"\xff\xfe", b"\xfe\xff", b"\x1f\x8b"}
+
+
+def by_the_first_line(file):
+    data = file.read_bytes()
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff", b"\x1f\x8b"):
+        raise InputError("not a text in UTF-8")
+    return data.removeprefix(b"\xef\xbb\xbf")
 
 
 def test_dropping_is_total_and_counted(tmp_path):

@@ -39,5 +39,18 @@ def test_large_unsigned_numbers_are_labels_and_change_no_other(tmp_path):
         )
         graph = Graph.read(tmp_path / "edges.parquet")
         assert graph.labels.tolist() == [*labels, *more]
+        floats = pyarrow.array([2.0, 1.0, 1.0, *[0.0] * len(more)])
+        pyarrow.parquet.write_table(
+            pyarrow.table({"a": first, "b": floats}), tmp_path / "mixed.parquet"
+        )
+        assert Graph.read(tmp_path / "mixed.parquet").labels.tolist() == [*labels, *more]
         pairs = np.column_stack([np.asarray(first), np.asarray(second).astype(np.uint64)])
         assert Graph.from_edges(pairs).labels.tolist() == [*labels, *more]
+
+
+def test_no_two_labels_become_one_by_rounding():
+    """As a float 2^53 + 1 is 2^53: whoever has one of the two would be both."""
+    for largest in (2.0**53, 2.0**60):
+        with pytest.raises(InputError, match="too large to be exact"):
+            Graph.from_edges(np.array([[largest, 1.0], [2.0, 3.0]]))
+    assert Graph.from_edges(np.array([[2.0**53 - 1, 1.0]])).labels.tolist() == [1, 2**53 - 1]

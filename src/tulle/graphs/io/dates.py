@@ -89,9 +89,10 @@ def _text(file: Path, wanted: list[Any], delimiter: str | None) -> Any:
 
     tabs = ".tsv" in file.suffixes or ".tab" in file.suffixes
     mark = delimiter or ("\t" if tabs else ",")
-    cells.check_quotes(file, mark)
+    longest = cells.check_quotes(file, mark)
     return csv.read_csv(
         file,
+        read_options=csv.ReadOptions(block_size=cells.block_for(longest)),
         parse_options=csv.ParseOptions(delimiter=mark),
         convert_options=csv.ConvertOptions(
             include_columns=wanted,
@@ -107,7 +108,7 @@ def _ids(column: Any) -> npt.NDArray[Any]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if pa.types.is_integer(column.type) and not column.null_count:
+    if pa.types.is_signed_integer(column.type) and not column.null_count:
         return np.asarray(column.to_numpy(), dtype=np.int64)
     texts = pc.utf8_trim_whitespace(pc.fill_null(column.cast(pa.string()), ""))
     if pc.any(pc.equal(texts, "")).as_py():

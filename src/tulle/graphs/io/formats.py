@@ -48,8 +48,8 @@ def read_parquet(
             raise InputError(f"{file}: column {names[place]!r} has missing nodes; drop those rows.")
     if all(not _is_text(kind) for kind in kinds):
         numbers = [end.to_numpy() for end in ends]
-        if pyarrow.uint64() in kinds and kinds[0] != kinds[1] and not isinstance(nodes, int):
-            # Of signed and unsigned ones together numpy would make doubles.
+        if numbers[0].dtype.kind != numbers[1].dtype.kind and not isinstance(nodes, int):
+            # Of signed ones, unsigned ones and floats together numpy would make doubles.
             numbers = [column.astype(object) for column in numbers]
         pairs = factorise(np.column_stack(numbers), nodes)
     elif isinstance(nodes, int):

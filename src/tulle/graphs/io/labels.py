@@ -16,7 +16,7 @@ from uuid import UUID
 import numpy as np
 import numpy.typing as npt
 
-from tulle.core.errors import InputError
+from tulle.core.errors import InputError, raise_alone
 
 _WHOLE = re.compile(r"0|[1-9][0-9]{0,999}")
 
@@ -62,19 +62,23 @@ def canonical(label: Any) -> Any:
     """Return a label in the form that all equal labels share: 1, 1.0 and True are the number 1.
 
     Raises:
-        InputError: when it is missing, or of a type that has no order of its own.
+        InputError: when it is missing, no whole text, or of a type that has no order of its own.
     """
-    if type(label) is str or type(label) is int:
+    if type(label) is int:
         return label
     if isinstance(label, np.generic):
         label = label.item()
     if isinstance(label, str):
-        return str.__str__(label)
+        return _whole_text(str.__str__(label))
     if isinstance(label, int):
         return int(label)
+    try:
+        missing = bool(label != label)  # NaN, and the NaT of pandas, which has no place in an order
+    except (TypeError, ValueError):
+        missing = False
+    if missing:
+        raise InputError("A node is missing (NaN); drop such nodes.")
     if isinstance(label, float):
-        if label != label:
-            raise InputError("A node is missing (NaN); drop such nodes.")
         return int(label) if label.is_integer() else label
     if isinstance(label, tuple):
         return tuple(canonical(part) for part in label)
@@ -86,6 +90,19 @@ def canonical(label: Any) -> Any:
         "A node's label must be a number, text, bytes, a date, a UUID or a tuple of these: other "
         "things have no order of their own, or are not hashable. Rename the nodes first."
     )
+
+
+def _whole_text(label: str) -> str:
+    try:
+        label.encode()
+    except UnicodeEncodeError:
+        raise_alone(
+            InputError(
+                "A node's label holds half of a letter (a surrogate), which no file and no page "
+                "can hold. Rename the node first."
+            )
+        )
+    return label
 
 
 def order_key(label: Any) -> tuple[Any, ...]:

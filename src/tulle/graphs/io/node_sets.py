@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from tulle.core import validate
+from tulle.core.cells import check_quotes
 from tulle.core.errors import InputError, raise_alone
-from tulle.core.reading import reading
+from tulle.core.reading import plain_lines, reading
 from tulle.graphs.io.labels import from_text, names_a_column, ordered
 
 LARGEST_NODE_COUNT = 2**31 - 1
@@ -100,8 +101,10 @@ def read_table(file: Path) -> dict[str, list[Any]]:
     elif kind in ("csv", "tsv"):
         lines = [line for line in _text(file).split("\n") if line.strip()]
         delimiter = "\t" if kind == "tsv" else ","
+        check_quotes(file, delimiter)
         with reading(str(file)):
-            rows = list(csv.reader(lines, delimiter=delimiter, skipinitialspace=True))
+            # One by one: of all together, a quote that is not closed would swallow the next ones.
+            rows = [next(csv.reader([line], delimiter=delimiter)) for line in lines]
         header = [name.strip() for name in rows[0]] if rows else []
         if len(set(header)) != len(header):
             raise InputError(f"{file}: two columns of the header have the same name.")
@@ -126,7 +129,7 @@ def read_table(file: Path) -> dict[str, list[Any]]:
 
 def _text(file: Path) -> str:
     try:
-        return file.read_bytes().decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+        return plain_lines(file.read_bytes()).decode("utf-8")
     except UnicodeDecodeError:
         raise_alone(InputError(f"{file} is not UTF-8; save it as UTF-8."))
     except OSError as error:

@@ -18,7 +18,7 @@ from tulle.graphs.io.node_sets import Declared
 Progress = Callable[[float, str], None]
 """Told how far reading is, and what is going on."""
 
-# Above this a float no longer tells whole numbers apart.
+# From here on a float no longer tells whole numbers apart: the next one is rounded to this.
 _LARGEST_EXACT_FLOAT = 2**53
 
 
@@ -196,7 +196,7 @@ def _whole_numbers(table: npt.NDArray[Any]) -> Wholes:
             raise InputError("edges holds missing or infinite values (NaN); drop those rows.")
         if bool((table != np.floor(table)).any()):
             raise InputError("edges holds numbers with a fractional part; nodes are whole numbers.")
-        if bool((np.abs(table) > _LARGEST_EXACT_FLOAT).any()):
+        if bool((np.abs(table) >= _LARGEST_EXACT_FLOAT).any()):
             raise InputError("edges holds floats too large to be exact; pass integers.")
     return table.astype(np.int64)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tulle.core.errors import InputError, raise_alone
-from tulle.core.reading import reading
+from tulle.core.reading import plain_lines, reading
 from tulle.graphs.io.conversion import check_ignore
 from tulle.graphs.io.edge_lists import EdgeList
 from tulle.graphs.io.node_sets import declared_nodes
@@ -158,30 +158,38 @@ def check_bad_records(bad_records: str, kind: str) -> None:
 
 
 def _load(file: Path, report: Progress, drop: bool) -> bytes:
-    """Return the file's bytes, uncompressed, without a byte order mark."""
+    """Return the file's bytes as plain lines; with ``drop`` whatever its first ones look like."""
+    try:
+        data = _bytes(file, report)
+    except (gzip.BadGzipFile, EOFError, zlib.error):
+        if not drop or file.suffix.lower() == ".gz":
+            raise_alone(InputError(f"{file} is not a whole gzip file; was the download cut off?"))
+        # The first line begins like such a file, and is a line all the same.
+        data = _bytes(file, report, packed=False)
+    if not drop and data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise InputError(f"{file} is in UTF-16; save it as UTF-8.")
+    if not drop and b"\x00" in data:
+        raise InputError(
+            f"{file} is a binary file, not text. Name it .parquet if it is Parquet, or pass format."
+        )
+    return plain_lines(data)
+
+
+def _bytes(file: Path, report: Progress, *, packed: bool | None = None) -> bytes:
+    """Return the file's bytes, uncompressed: if it begins so, unless it is said."""
     pieces = []
     try:
         size = max(file.stat().st_size, 1)
         with file.open("rb") as raw:
-            zipped = raw.read(2) == b"\x1f\x8b"
-            raw.seek(0)
-            stream = gzip.GzipFile(fileobj=raw) if zipped else raw
+            if packed is None:
+                packed = raw.read(2) == b"\x1f\x8b"
+                raw.seek(0)
+            stream = gzip.GzipFile(fileobj=raw) if packed else raw
             while piece := stream.read(_PIECE):
                 pieces.append(piece)
                 report(0.4 * min(raw.tell() / size, 1.0), "reading")
-    except (gzip.BadGzipFile, EOFError, zlib.error):
-        raise_alone(InputError(f"{file} is not a whole gzip file; was the download cut off?"))
+    except gzip.BadGzipFile:
+        raise
     except OSError as error:
         raise_alone(InputError(f"{file} cannot be read: {error.strerror or 'input error'}."))
-    data = b"".join(pieces)
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise InputError(f"{file} is in UTF-16; save it as UTF-8.")
-    if b"\x00" in data and not drop:
-        raise InputError(
-            f"{file} is a binary file, not text. Name it .parquet if it is Parquet, or pass format."
-        )
-    if data[:3] == b"\xef\xbb\xbf":
-        data = data[3:]
-    if b"\r" in data:
-        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    return data
+    return b"".join(pieces)

@@ -222,9 +222,11 @@ class Contributions(Dataset):
         """Read a CSV file (also .gz) or a Parquet file; the arguments are those of from_table.
 
         A CSV file has commas between cells and the names of the columns in its first line. Each
-        cell is read by itself: what a column holds is never guessed from the records.
+        cell is read by itself: what a column holds is never guessed from the records. With
+        ``outside="drop"`` lines that are no record are left out as well.
         """
-        return cls.from_table(read_table(path), **arguments)
+        drop = arguments.get("outside") == "drop"
+        return cls.from_table(read_table(path, drop=drop), **arguments)
 
     @classmethod
     def from_query(
