@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from pyarrow import parquet
 from tulle.core.errors import InputError
 from tulle.graphs.data import Graph
 from tulle.graphs.io.labels import canonical, order_key, ordered
-from tulle.graphs.mechanisms.projection import at_most, projected_degrees
+from tulle.graphs.mechanisms.projection import block_counts, moved, projected_degrees
 from tulle.graphs.synthesis.edge_counts import order_counts
 
 Edge = tuple[Any, Any]
@@ -231,10 +232,9 @@ def projection_excess(reader: Reader, folder: Path) -> int:
             rest = [other for other in labels if other != label]
             smaller = reader(without(edges, label), folder, nodes=rest)
             for bound in (1, 2, 3, 4):
-                one = at_most(projected_degrees(graph, bound), bound)
-                two = at_most(projected_degrees(smaller, bound), bound)
-                moved = int(np.abs(one - two).sum())
-                worst = max(worst, moved - (bound + 1))
+                one = block_counts(projected_degrees(graph, bound), bound, Fraction(1))
+                two = block_counts(projected_degrees(smaller, bound), bound, Fraction(1))
+                worst = max(worst, int(np.abs(one - two).sum()) - moved(bound))
     return worst
 
 
