@@ -1,4 +1,4 @@
-"""Degree distributions per node by way of the edge: N2E (Hu, Ding & Dong, arXiv 2511.20125).
+"""Degrees and edges per node by way of the edge: N2E (Hu, Ding & Dong, arXiv 2511.20125).
 
 N2E clips a graph at a private bound on degrees, so that a node is worth no more than so many edges,
 and then asks a mechanism per edge at a budget divided by that number. Rebuilt from its abstract
@@ -6,7 +6,7 @@ and then asks a mechanism per edge at a budget divided by that number. Rebuilt f
 from ``projection``, and the mechanism per edge is the sorted degree sequence of Hay et al. (ICDM
 2009), made monotone. In its favour a node is priced by what it really moves there, not by a number
 of edges: the kept edges of a node that joins move its own degree and one of each other end, so the
-sorted sequence by at most twice the bound.
+sorted sequence by at most twice the bound, and the number of kept edges by at most the bound.
 """
 
 from __future__ import annotations
@@ -61,3 +61,23 @@ def node_to_edge(graph: Graph, epsilon: Number, source: Source | None = None) ->
     fitted = np.rint(isotonic_regression(noisy, increasing=False).x)
     counts: Wholes = np.bincount(np.clip(fitted, 0, bound).astype(np.int64))
     return counts
+
+
+def kept_edges(graph: Graph, bound: int) -> int:
+    """Return how many edges are left after clipping: a node moves that by at most the bound.
+
+    Example:
+        >>> kept_edges(Graph.from_edges([(0, 1), (0, 2), (0, 3)]), 2)
+        2
+    """
+    return int(projected_degrees(graph, bound).sum()) // 2
+
+
+def edges_by_clipping(graph: Graph, epsilon: Number, source: Source | None = None) -> int:
+    """Return how many edges there are, pure epsilon per node."""
+    total = rational(epsilon)
+    asked = {"unit": "node", "epsilon": total * BOUND_SHARE}
+    bound = max(int(tulle.release(graph, tulle.max_degree(), **asked, source=source).value), 1)
+    with charge(LaplaceCharge(bound)):
+        noise = discrete_laplace(scale=bound / (total * (1 - BOUND_SHARE)), source=source)
+    return kept_edges(graph, bound) + noise

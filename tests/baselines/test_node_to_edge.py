@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from baselines.node_to_edge import clipped_sequence, node_to_edge
+from baselines.node_to_edge import (
+    clipped_sequence,
+    edges_by_clipping,
+    kept_edges,
+    node_to_edge,
+)
 
 import tulle
 from tulle.graphs.data import Graph
@@ -35,3 +40,15 @@ def test_little_noise_brings_the_degrees_back() -> None:
     ring = Graph.from_edges([(i, (i + s) % 60) for i in range(60) for s in (1, 2)], nodes=60)
     found = node_to_edge(ring, 4000, SeededSource(1))
     assert found.tolist() == tulle.degree_distribution().truth(ring)[: len(found)].tolist()
+    assert abs(edges_by_clipping(ring, 4000, SeededSource(1)) - 120) <= 1
+
+
+def test_a_node_moves_the_kept_edges_by_at_most_the_bound() -> None:
+    reached = dict.fromkeys((1, 2, 3), 0)
+    for graph in all_graphs(5):
+        for bound in reached:
+            here = kept_edges(graph, bound)
+            for node in range(5):
+                there = kept_edges(without(graph, node), bound)
+                reached[bound] = max(reached[bound], abs(here - there))
+    assert all(moved == bound for bound, moved in reached.items())

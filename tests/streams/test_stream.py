@@ -24,6 +24,7 @@ from tests.audit.replay.engine import entries, replay
 
 import tulle
 from tulle.core.errors import BudgetError, InputError, LedgerError, UnitError
+from tulle.core.gaussian import delta_of_gaussian
 from tulle.core.guarantee import epsilon_of_rho
 from tulle.ledger.ledger import Ledger
 from tulle.noise import SeededSource
@@ -216,6 +217,23 @@ def test_the_price_is_that_of_the_noise(tmp_path: Path) -> None:
     assert epsilon_of_rho(made.rho * Fraction(101, 100), TERMS["delta"]) > made.guarantee.epsilon
     booked = Ledger(tmp_path / "study.ledger").debits("trips")[0].body["event"]
     assert Fraction(booked["rho"]) == made.rho
+
+
+def test_where_prices_are_only_added_up_a_stream_has_less_noise(tmp_path: Path) -> None:
+    data, (epsilon, delta) = series(weeks(14)), (Fraction(1, 2), Fraction(1, 10**7))
+    account: dict[str, Any] = {"unit": "participant-week", "epsilon": 1, "delta": delta * 10}
+    added = Ledger(tmp_path / "added.ledger").open("trips", data, composition_delta=0, **account)
+    tight = Ledger(tmp_path / "tight.ledger").open("trips", data, **account)
+    alone = tulle.Stream(added, epsilon=epsilon, delta=delta)
+    among = tulle.Stream(tight, epsilon=epsilon, delta=delta)
+    assert alone.terms.variance < 0.95 * among.terms.variance
+    noise = ((alone.terms.rho, alone.terms.event.moved, Fraction(alone.terms.variance)),)
+    assert delta_of_gaussian(noise, epsilon) <= delta
+    assert delta_of_gaussian(noise, epsilon * Fraction(99, 100)) > delta
+    # It is found again by the same terms, and a step is paid for once.
+    alone.advance()
+    assert tulle.Stream(added, epsilon=epsilon, delta=delta).released == 1
+    assert tulle.Stream.again(added).terms == alone.terms
 
 
 def test_noise_is_drawn_as_it_is_charged(tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ from tulle.core.dataset import Dataset
 from tulle.core.error_law import GaussianLaw
 from tulle.core.errors import InputError, forgetful
 from tulle.core.events import Gaussian
+from tulle.core.gaussian import largest_rho_alone
 from tulle.core.guarantee import Guarantee, epsilon_of_rho, largest_rho
 from tulle.core.labels import Labels
 from tulle.core.period import Day
@@ -72,6 +73,11 @@ class StreamTerms:
     variance: int
     """Of the noise on the lattice, in squared steps of it."""
     rho: Fraction
+
+    @property
+    def event(self) -> Gaussian:
+        """What all steps cost together."""
+        return Gaussian.of(2 * self.variance * self.rho, Fraction(self.variance))
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON-able form."""
@@ -174,6 +180,7 @@ class Stream:
             epsilon=epsilon,
             delta=delta,
             periods=periods,
+            composed=session.ledger.account(session.name).filter.composes,
             **over,
         )
         self._open(session, summed, terms)
@@ -192,7 +199,7 @@ class Stream:
         facts = summed.declaration.to_json()
         key = {"stream": question, "facts": facts, **terms.to_json()}
         self._debit = session.ledger.book_stream(
-            session.name, question, key, terms.guarantee, Gaussian(terms.rho), session.version
+            session.name, question, key, terms.guarantee, terms.event, session.version
         )
 
     @classmethod
@@ -424,9 +431,12 @@ def plan_stream(
     epsilon: Number,
     delta: Number,
     periods: int | None = None,
+    composed: bool = True,
     **over: Unpack[Over],
 ) -> tuple[Summed, StreamTerms]:
     """Return what a stream would sum up, and its price and noise; nothing is spent.
+
+    ``composed`` says that an account adds the price up by divergences. By itself it buys more.
 
     Raises:
         QueryError: when the question cannot be summed up over time.
@@ -434,7 +444,7 @@ def plan_stream(
     known = dataset.check_unit(unit)
     summed = _summed(dataset.under(known), question, over)
     count = _periods(known, summed.declaration, periods)
-    return summed, make_terms(summed.declaration, known.name, epsilon, delta, count)
+    return summed, make_terms(summed.declaration, known.name, epsilon, delta, count, composed)
 
 
 def _summed(data: Dataset, question: Query | None, over: Over) -> Summed:
@@ -503,14 +513,22 @@ def _periods(unit: Unit, declared: Declaration, periods: int | None) -> int:
 
 
 def make_terms(
-    declared: Declaration, unit: str, epsilon: Number, delta: Number, periods: int
+    declared: Declaration,
+    unit: str,
+    epsilon: Number,
+    delta: Number,
+    periods: int,
+    composed: bool = True,
 ) -> StreamTerms:
     """Return the noise that a price buys for a stream; from public facts only."""
     wanted = validate.epsilon(epsilon=epsilon)
     allowed = validate.delta(above_zero=True, delta=delta)
     squared = factor.squared_sensitivity(declared.steps, periods, declared.bound)
     # Rounded up: never less noise than was paid for.
-    variance = -(-squared // (2 * largest_rho(wanted, allowed)))
+    most = largest_rho(wanted, allowed)
+    if not composed:
+        most = largest_rho_alone(wanted, allowed, Fraction(squared))
+    variance = -(-squared // (2 * most))
     rho = Fraction(squared, 2 * variance)
     assumptions: tuple[str, ...] = ()
     if unit == "participant" and periods < declared.steps:
@@ -519,6 +537,8 @@ def make_terms(
             "none comes or changes after its step was released (people count in their first "
             f"{counted(periods, 'step')})",
         )
-    price = epsilon_of_rho(rho, allowed)
-    guarantee = Guarantee.of(unit, epsilon=min(price, wanted), delta=allowed)
+    # Rounding the variance up leaves the price of rho at or below what is wanted; by itself the
+    # noise was fitted to what is wanted.
+    price = min(epsilon_of_rho(rho, allowed), wanted)
+    guarantee = Guarantee.of(unit, epsilon=price, delta=allowed)
     return StreamTerms(guarantee.assuming(assumptions), periods, int(variance), rho)

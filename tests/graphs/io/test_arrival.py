@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import date, datetime
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -35,7 +36,7 @@ from tulle.graphs.data import Graph
 from tulle.graphs.io import node_sets, reading
 from tulle.graphs.io.dates import read_dated, read_days
 from tulle.graphs.io.labels import canonical, order_key, ordered
-from tulle.graphs.mechanisms.projection import at_most, projected_degrees
+from tulle.graphs.mechanisms.projection import block_counts, moved, projected_degrees
 from tulle.graphs.synthesis.edge_counts import order_counts
 
 Edge = tuple[Any, Any]
@@ -240,10 +241,9 @@ def projection_excess(reader: Reader, folder: Path) -> int:
             rest = [other for other in labels if other != label]
             smaller = reader(without(edges, label), folder, nodes=rest)
             for bound in (1, 2, 3, 4):
-                one = at_most(projected_degrees(graph, bound), bound)
-                two = at_most(projected_degrees(smaller, bound), bound)
-                moved = int(np.abs(one - two).sum())
-                worst = max(worst, moved - (bound + 1))
+                one = block_counts(projected_degrees(graph, bound), bound, Fraction(1))
+                two = block_counts(projected_degrees(smaller, bound), bound, Fraction(1))
+                worst = max(worst, int(np.abs(one - two).sum()) - moved(bound))
     return worst
 
 

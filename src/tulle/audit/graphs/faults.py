@@ -211,16 +211,23 @@ def projection_faults(projection: Mechanism) -> list[Broken]:
     ) -> Mapping[str, Law]:
         law = laws["answer"]
         own = int(degrees_of(graph).max(initial=1))
-        place = min(range(len(law.centres)), key=lambda at: abs(len(law.centres[at]) - 1 - own))
+        place = min(range(len(law.bounds)), key=lambda at: abs(law.bounds[at] - own))
         scores = tuple(Fraction(10**6 if at == place else 0) for at in range(len(law.scores)))
         return {"answer": replace(law, scores=scores)}
+
+    def nodes_for_nothing(
+        laws: Mapping[str, Any], terms: Terms, settings: Parameters, graph: Graph
+    ) -> Mapping[str, Law]:
+        return {"answer": replace(laws["answer"], sensitivities=laws["answer"].bounds)}
 
     asked = (PER_NODE,)
     joins = "a node that joins raises every degree at once"
     tells = "the bound, and the length of the counts, tell the largest degree"
+    nothing = "noise for the degrees alone: the number of nodes is told beside them"
     return [
         broken(projection, "clipped degrees", joins, asked, BOTH, law=clipped),
         broken(projection, "true largest degree", tells, asked, law=own_bound),
+        broken(projection, "nodes for nothing", nothing, asked, BOTH, law=nodes_for_nothing),
     ]
 
 

@@ -21,9 +21,10 @@ from tulle.graphs.data import Graph
 from tulle.graphs.generators import all_graphs
 from tulle.graphs.mechanisms.projection import (
     ProjectionSettings,
-    at_most,
+    block_counts,
     candidates,
     finish_counts,
+    moved,
     projected_degrees,
     standing,
 )
@@ -57,6 +58,7 @@ class ChosenCounts(Law):
     rate: Fraction
     sensitivities: tuple[int, ...]
     epsilon: Fraction
+    bounds: tuple[int, ...]
 
     def claims(self, other: ChosenCounts) -> Iterator[Claim]:
         moved = max(abs(a - b) for a, b in zip(self.scores, other.scores, strict=True))
@@ -97,7 +99,7 @@ class ChosenCounts(Law):
         masses = []
         for place, chance in enumerate(np.exp(self.logs()).tolist()):
             listed, mass = self._vector(place).points(left_out)
-            values.extend(listed)
+            values.extend((self.bounds[place], *counts) for counts in listed)
             masses.append(chance * mass)
         return values, np.concatenate(masses)
 
@@ -111,25 +113,27 @@ def describe_projection(terms: Terms, settings: Parameters, graph: Graph) -> Des
 
 def chosen_counts(bounds: Sequence[int], kept: Sequence[Any], settings: Parameters) -> ChosenCounts:
     """Return the law for degrees that were projected to each bound."""
+    known = ProjectionSettings.read(settings)
     return ChosenCounts(
         tuple(
-            tuple(at_most(np.minimum(row, bound), bound).tolist())
+            tuple(block_counts(np.minimum(row, bound), bound, known.epsilon_answer).tolist())
             for row, bound in zip(kept, bounds, strict=True)
         ),
         tuple(standing([int(row.sum()) for row in kept], list(bounds), settings)),
-        ProjectionSettings.read(settings).epsilon_bound,
-        tuple(bound + 1 for bound in bounds),
-        ProjectionSettings.read(settings).epsilon_answer,
+        known.epsilon_bound,
+        tuple(moved(bound) for bound in bounds),
+        known.epsilon_answer,
+        tuple(bounds),
     )
 
 
 def finish(settings: Parameters) -> Callable[[tuple[Any, ...]], Hashable]:
     """Return the post-processing of noisy counts."""
-    largest = ProjectionSettings.read(settings).largest
+    known = ProjectionSettings.read(settings)
 
     def finish_one(parts: tuple[Any, ...]) -> Hashable:
-        counts = np.array(parts[0], dtype=np.int64)
-        return tuple(finish_counts(counts, largest).tolist()), len(counts) - 1
+        bound, *counts = parts[0]
+        return tuple(finish_counts(np.array(counts, np.int64), bound, known).tolist()), bound
 
     return finish_one
 

@@ -105,7 +105,6 @@ class _Declaring(Asking):
 
     def plan(self, dataset: Dataset, *, composed: bool = False) -> Any:
         """Return the price of all steps together; nothing is spent."""
-        from tulle.core.events import Gaussian
         from tulle.streams.stream import named, plan_stream
 
         summed, terms = plan_stream(
@@ -114,11 +113,12 @@ class _Declaring(Asking):
             unit=self.price.unit,
             epsilon=self.price.epsilon,
             delta=self.price.delta,
+            composed=composed,
             **self.settings,
         )
         return SimpleNamespace(
             guarantee=terms.guarantee,
-            event=Gaussian(terms.rho),
+            event=terms.event,
             unit=self.price.unit,
             query=named(summed.declaration),
         )
