@@ -21,6 +21,7 @@ OTHERS = {
     "graphs/mechanisms/statistic_ladder.py _IGNORED": "how finely an error is computed, upwards",
     "graphs/spectra/eigenvalues_laplace.py PROOF": "covers rounding",
     "graphs/spectra/power.py LEVELS": "a lattice",
+    "graphs/spectra/power.py _LEAST_REACH": "that no row is beyond the limits of floating point",
     "graphs/spectra/power.py _LARGE": "which line of Tuning holds",
     "graphs/synthesis/auto/model.py LADDERS": "which counts have one",
     "graphs/synthesis/models/kronecker.py _GRID": "how finely a minimum is looked for",
@@ -49,6 +50,7 @@ OTHERS = {
 """Numbers in the files of mechanisms that nobody tuned, and what they are."""
 
 NO_BUDGET = {
+    "core/validate.py": "the least that an option may set",
     "graphs/synthesis/ladder_counts.py": "shares among which a formula chooses",
     "lp/solver.py": "a share of an allowed gap",
     "planning/budget_split.py": "the least share that a split gives to any part",
