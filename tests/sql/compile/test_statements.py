@@ -6,7 +6,9 @@ And no part of a statement reads a table but for the rows that take part, with t
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -22,7 +24,9 @@ from tests.sql.inside_generator import Inside  # noqa: E402
 from tests.sql.linked_generator import Linked  # noqa: E402
 
 from tulle.core.errors import QueryError  # noqa: E402
+from tulle.sql.compile import statements  # noqa: E402
 from tulle.sql.compile.inside import as_written  # noqa: E402
+from tulle.sql.compile.statements import total_statement  # noqa: E402
 from tulle.sql.data import Database  # noqa: E402
 from tulle.sql.engines.base import EngineError  # noqa: E402
 from tulle.sql.queries import relation_of, sql  # noqa: E402
@@ -216,6 +220,61 @@ def test_a_sub_select_in_any_place_reads_rows_that_take_part(other: str) -> None
 
 def test_a_sub_select_planted_anywhere_reads_rows_that_take_part() -> None:
     assert are_read([planted(seed) for seed in range(60)])[1] == []
+
+
+def rewritten(texts: Iterable[str], monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return what the library has made of statements before the last step."""
+    found = []
+
+    def watched(tree: Any, schema: Any, **more: Any) -> Any:
+        found.append(tree.copy())
+        return total_statement(tree, schema, **more)
+
+    monkeypatch.setattr("tulle.sql.compile.rewrite.total_statement", watched)
+    for text in texts:
+        with suppress(QueryError):
+            list(read_as_written(text))
+    return found
+
+
+def left_unseen(trees: list[Any]) -> tuple[int, set[tuple[str, str]]]:
+    """Return how many sub-selects were planted, one in each argument that a kind of expression has,
+    and in which of these the last step leaves it."""
+    schema, tried, found = world(1, unique=True).database.schema, set(), set()
+    other: Any = sqlglot.parse_one(ABOUT_OTHERS[0])
+    for tree in trees:
+        for place, node in enumerate(tree.walk()):
+            for argument in node.arg_types:
+                here = (type(node).__name__, argument)
+                listed = isinstance(node.args.get(argument), list)
+                if (*here, type(node.parent)) in tried or isinstance(node, exp.Identifier):
+                    continue
+                tried.add((*here, type(node.parent)))
+                made = tree.copy()
+                changed = next(islice(made.walk(), place, None))
+                added = [*changed.args[argument], other.copy()] if listed else other.copy()
+                changed.set(argument, added)
+                # What no parser makes may stop the last step in any way.
+                with suppress(QueryError, ValueError, TypeError, AttributeError, LookupError):
+                    given = total_statement(made, schema)
+                    if any(not source.db for source in given.find_all(exp.Table)):
+                        found.add(here)
+    return len(tried), found
+
+
+def test_the_last_step_sees_every_argument(monkeypatch: pytest.MonkeyPatch) -> None:
+    trees = rewritten((place.replace("{}", "2") for place in PLACES), monkeypatch)
+    tried, found = left_unseen(trees)
+    assert found == set()
+    assert tried > 500
+
+    def only_in_from(tree: Any) -> None:
+        if isinstance(tree, exp.Table):
+            check_tables(tree)
+
+    check_tables = statements._check_tables
+    monkeypatch.setattr(statements, "_check_tables", only_in_from)
+    assert {("Rank", "expressions"), ("Ordered", "with_fill")} & left_unseen(trees)[1]
 
 
 @pytest.mark.slow

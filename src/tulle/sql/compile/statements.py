@@ -68,11 +68,13 @@ from tulle.sql.expressions.kinds import (
     named_type,
 )
 from tulle.sql.expressions.total import apply, entries_of, expansion
-from tulle.sql.question.check import conjuncts, is_semi_join, refuse
+from tulle.sql.question.check import check_clauses, conjuncts, is_semi_join, refuse
 from tulle.sql.schema.schema import Schema
 
 Columns = dict[str, Kind]
 
+_CLAUSES = {"with_", "expressions", "from_", "joins", "where", "having", "group", "distinct"}
+"""Clauses that the library writes, each of which is gone through."""
 
 LONGEST_TEXT = 65536
 """Texts that were put together are cut to this before they are put together again."""
@@ -168,6 +170,7 @@ class Compiler:
         columns = self._query(tree, scope)
         self._depth -= 1
         if not self._depth:
+            _check_tables(tree)
             check_size(tree)
         return columns
 
@@ -194,6 +197,7 @@ class Compiler:
         return Scope(views, outer=scope.outer)
 
     def _select(self, tree: Any, scope: Scope) -> Columns:
+        check_clauses(tree, _CLAUSES)
         scope = Scope(self._with(tree, scope).views, outer=scope.outer)
         start, joins = tree.args.get("from_"), tree.args.get("joins") or []
         for source in [*([start.this] if start else []), *(join.this for join in joins)]:
@@ -238,9 +242,7 @@ class Compiler:
             return self.query(source, Scope(scope.views, outer=scope.outer))
         if source.name in scope.views:
             return scope.views[source.name]
-        if TAKING_PART not in source.meta:
-            # A part of the statement that came here as it was written reads everybody's rows.
-            refuse(f"A sub-select of {source.name} here", ELSEWHERE)
+        _check_tables(source)
         for table, columns in self._tables.items():
             if table == source.name:
                 return columns
@@ -261,6 +263,7 @@ class Compiler:
         return columns
 
     def _set_operation(self, tree: Any, scope: Scope) -> Columns:
+        check_clauses(tree, {"this", "expression", "distinct", "with_"})
         sides = [
             self.query(side, Scope(scope.views, outer=scope.outer))
             for side in (tree.this, tree.expression)
@@ -570,6 +573,11 @@ class Compiler:
         given, to = self.value(node.this, scope), node.args["to"]
         if not isinstance(to, exp.DataType):
             raise refused(node, "name a type of numbers, texts, booleans, dates or times")
+        sizes = [
+            part.this if isinstance(part, exp.DataTypeParam) else part for part in to.expressions
+        ]
+        if not all(isinstance(size, exp.Literal) and size.is_int for size in sizes):
+            raise refused(node, "name a type without sizes, or with whole numbers as sizes")
         to = self.dialect.cast_target(to)
         if given.aggregate:
             return Typed(exp.Cast(this=given.node, to=to.copy()), kind_of_type(to), aggregate=True)
@@ -678,6 +686,17 @@ class Compiler:
         found = self.value(function, scope)
         made.set("this", found.node)
         return replace(found, node=made)
+
+
+def _check_tables(tree: Any) -> None:
+    """Refuse tables in a statement, wherever they stand, of which the library chose no rows.
+
+    A part that came here as it was written reads everybody's.
+    """
+    views = {cte.alias for cte in tree.find_all(exp.CTE)}
+    for source in tree.find_all(exp.Table):
+        if TAKING_PART not in source.meta and source.name not in views:
+            refuse(f"A sub-select of {source.name} here", ELSEWHERE)
 
 
 def _is_exact_sum(node: Any) -> bool:

@@ -101,7 +101,7 @@ def check_statement(tree: exp.Expression, *, grouped: bool, functions: Collectio
         refuse("groups= without GROUP BY", "add GROUP BY with the columns of groups=")
     if tree.args.get("distinct"):
         refuse("SELECT DISTINCT of an aggregate", "it has no effect; leave it out")
-    _check_clauses(tree, allowed)
+    check_clauses(tree, allowed)
     _check_with(tree, functions)
     _check_from(tree, functions)
     if tree.args.get("from_") is None:
@@ -130,7 +130,7 @@ def check_group(group: Any) -> None:
 def check_rows(tree: Any, functions: Collection[str]) -> None:
     """Check something that gives rows: a sub-select, a CTE's body, a side of a union."""
     while isinstance(tree, exp.Subquery):
-        _check_clauses(tree, {"this", "alias", "with_"})
+        check_clauses(tree, {"this", "alias", "with_"})
         _check_with(tree, functions)
         tree = tree.this
     if isinstance(tree, exp.SetOperation):
@@ -140,12 +140,14 @@ def check_rows(tree: Any, functions: Collection[str]) -> None:
         if isinstance(tree, exp.Table):
             refuse("A join in brackets", "leave the brackets out, or write a sub-select")
         refuse(tree.key.upper(), "rows come from tables and sub-selects")
-    _check_clauses(tree, _INSIDE)
+    check_clauses(tree, _INSIDE)
     group = tree.args.get("group")
     if group is not None:
         check_group(group)
     _check_with(tree, functions)
     place = "SELECT of a sub-select"
+    if not tree.expressions:
+        refuse("SELECT without columns", "write SELECT 1")
     for projection in tree.expressions:
         if isinstance(projection, exp.Star) or projection.is_star:
             continue
@@ -240,7 +242,12 @@ def is_semi_join(condition: Any) -> bool:
     return isinstance(condition, exp.In) and given == {"this", "query"}
 
 
-def _check_clauses(tree: Any, allowed: Collection[str]) -> None:
+def check_clauses(tree: Any, allowed: Collection[str]) -> None:
+    """Refuse clauses of a statement, or of a part of it, that are not among these.
+
+    Raises:
+        QueryError: naming the clause and the reason.
+    """
     for name, value in tree.args.items():
         if value and name not in allowed:
             clause, reason = _CLAUSES.get(name, (name.strip("_").upper(), "it is not supported"))
@@ -300,7 +307,7 @@ def _check_source(source: Any, functions: Collection[str]) -> None:
         refuse("A join in brackets", "leave the brackets out, or write a sub-select")
     if source.args.get("alias") and source.args["alias"].columns:
         refuse(f"Renaming columns in {source.sql()}", "rename them in a sub-select")
-    _check_clauses(source, {"this", "alias", "db", "catalog"})
+    check_clauses(source, {"this", "alias", "db", "catalog"})
 
 
 def _check_join(join: exp.Join, functions: Collection[str]) -> None:
@@ -311,7 +318,7 @@ def _check_join(join: exp.Join, functions: Collection[str]) -> None:
         left = ["LEFT"] if name == "side" else []
         if word not in {"", "INNER", "CROSS", "OUTER", "NATURAL", *left}:
             refuse(f"{word} JOIN", "use an inner or a cross join")
-    _check_clauses(join, {"this", "on", "using", "side", "kind", "method"})
+    check_clauses(join, {"this", "on", "using", "side", "kind", "method"})
     if join.args.get("on") is not None:
         check_scalar(join.args["on"], "ON", functions)
 
@@ -319,7 +326,7 @@ def _check_join(join: exp.Join, functions: Collection[str]) -> None:
 def _check_semi_join(condition: Any, functions: Collection[str]) -> None:
     inner = condition.args["query"] if isinstance(condition, exp.In) else condition.this
     while isinstance(inner, exp.Subquery):
-        _check_clauses(inner, {"this"})
+        check_clauses(inner, {"this"})
         inner = inner.this
     if isinstance(condition, exp.In):
         check_scalar(condition.this, "IN", functions)
@@ -329,7 +336,7 @@ def _check_semi_join(condition: Any, functions: Collection[str]) -> None:
 
 
 def _check_set_operation(tree: exp.SetOperation, functions: Collection[str]) -> None:
-    _check_clauses(tree, {"this", "expression", "distinct", "with_"})
+    check_clauses(tree, {"this", "expression", "distinct", "with_"})
     _check_with(tree, functions)
     check_rows(tree.this, functions)
     check_rows(tree.expression, functions)

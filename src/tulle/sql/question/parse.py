@@ -84,7 +84,8 @@ class Statement:
         """Read a text; see :func:`parse_statement`."""
         with not_too_deep():
             tree = parse_statement(text, dialect)
-            return cls(tree, str(tree.sql(dialect=dialect, comments=False)))
+            with _readable(dialect):
+                return cls(tree, str(tree.sql(dialect=dialect, comments=False)))
 
 
 @contextmanager
@@ -116,23 +117,41 @@ def parse_statement(text: str, dialect: str) -> Any:
     """
     try:
         import sqlglot
-        from sqlglot.errors import SqlglotError
     except ImportError:
         raise_alone(MissingExtraError("sqlglot", "sql", "A question in SQL"))
     if not isinstance(text, str):
         raise QueryError(f"A query is a text; got {type(text).__name__}.")
-    try:
+    with _readable(dialect):
         statements = [tree for tree in sqlglot.parse(text, dialect=dialect) if tree is not None]
-    except SqlglotError as error:
-        first = str(error).splitlines()[0]
-        raise_alone(QueryError(f"The query cannot be read as {dialect} SQL: {first}"))
     if len(statements) != 1:
         raise QueryError(f"One statement is asked at a time; got {len(statements)}.")
+    for node in statements[0].walk():
+        # The parser lets some parts be missing, and some be what no dialect has.
+        for missing in node.error_messages():
+            raise QueryError(f"The query cannot be read as {dialect} SQL: {missing}.")
     from tulle.sql.question.spellings import plain_spelling
 
     with not_too_deep():
         _forget_comments(statements[0])
         return plain_spelling(statements[0], dialect)
+
+
+@contextmanager
+def _readable(dialect: str) -> Iterator[None]:
+    """Refuse what the parser cannot read, or not write again, whatever it raises.
+
+    Raises:
+        QueryError: in place of the parser's own error.
+    """
+    from sqlglot.errors import SqlglotError
+
+    try:
+        yield
+    except SqlglotError as error:
+        first = str(error).splitlines()[0]
+        raise_alone(QueryError(f"The query cannot be read as {dialect} SQL: {first}"))
+    except (LookupError, TypeError, ValueError, AttributeError):
+        raise_alone(QueryError(f"The query cannot be read as {dialect} SQL."))
 
 
 def _forget_comments(tree: Any) -> None:

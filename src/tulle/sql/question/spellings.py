@@ -42,6 +42,8 @@ def plain_spelling(tree: Any, dialect: str) -> Any:
                     tree = made
                 node.replace(made)
     for select in list(tree.find_all(exp.Select)):
+        if select.args.get("joins") and select.args.get("from_") is None:
+            raise QueryError("JOIN without FROM is not supported: name the first table, too.")
         _write_out_windows(select)
         _open_brackets(select)
         _look_up_matches(select)
@@ -151,7 +153,7 @@ def _values(node: Any, dialect: str) -> Any:
     alias = node.args.get("alias")
     listed = [name.name for name in alias.columns] if alias is not None else []
     width = len(rows[0])
-    if len(rows) > MOST_ROWS or any(len(row) != width for row in rows):
+    if not width or len(rows) > MOST_ROWS or any(len(row) != width for row in rows):
         raise QueryError(
             f"VALUES is not supported here: give at most {MOST_ROWS} rows, all of one length."
         )

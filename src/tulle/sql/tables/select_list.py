@@ -457,7 +457,8 @@ def _whole(tree: exp.Select, clause: str) -> int | None:
     if options is not None and any(options.args.get(n) for n in ("percent", "with_ties")):
         refuse(f"{clause.upper()} with PERCENT or TIES", "write a whole number of rows")
     if not (isinstance(number, exp.Literal) and number.is_int):
-        refuse(f"{clause.upper()} {shown(number)}", "write a whole number")
+        written = "without a number" if number is None else shown(number)
+        refuse(f"{clause.upper()} {written}", "write a whole number")
     return int(number.name)
 
 
