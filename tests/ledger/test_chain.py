@@ -7,6 +7,7 @@ import sqlite3
 import time
 from contextlib import closing
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -15,10 +16,12 @@ from hypothesis import strategies as st
 from tests.ledger.ledger_toy import long_ledger
 
 from tulle.core.errors import LedgerError
+from tulle.ledger import store as store_module
 from tulle.ledger import store_file
 from tulle.ledger.chain import Head, Problem, canonical, compute_digest
 from tulle.ledger.store import Store
 from tulle.ledger.store import verify as verify_file
+from tulle.ledger.totals import Totals
 
 # Each example writes a file and syncs it; on a busy disk that takes what it takes.
 patient = settings(deadline=None)
@@ -292,9 +295,81 @@ def test_a_header_that_lets_live_pages_be_overwritten_is_refused(
     copy = tampered(sound)
     content = copy.read_bytes()
     copy.write_bytes(content[:place] + bytes(value) + content[place + len(value) :])
-    with pytest.raises(LedgerError, match="tables"):
+    with pytest.raises(LedgerError, match=r"tables|free pages"):
         Store(copy).append("debit", "shop", {})
     assert verify_file(copy)
+
+
+def with_a_free_page(path: Path) -> Store:
+    """Make a ledger of many accounts, as its store does it, until a page of an index is free."""
+    for seed in range(100):
+        random, names = Random(seed), list[str]()
+        path.unlink(missing_ok=True)
+        store = Store(path)
+        with closing(store_file.connect(path, 0.0)) as connection:
+            connection.execute("PRAGMA synchronous = OFF")
+            connection.execute("BEGIN")
+            totals: dict[str, Totals] = {}
+            for _ in range(1200):
+                if not names or random.random() < 0.4:
+                    names.append("".join(random.choices("abcdefghij", k=random.randint(3, 30))))
+                name = names[-1] if names[-1] not in totals else random.choice(names)
+                body = {"step": "x" * random.choice([10, 300])}
+                before = totals.get(name, Totals())
+                store_module._write(connection, "debit", name, body, before)
+                totals[name] = before.after("debit", body)
+                if store_file.pragma(connection, "freelist_count"):
+                    connection.execute(
+                        "UPDATE witness SET (count, digest) = (SELECT count, digest FROM head)"
+                    )
+                    connection.execute("COMMIT")
+                    return store
+    raise AssertionError("no page became free")
+
+
+def test_a_ledger_of_many_accounts_may_have_a_free_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = with_a_free_page(tmp_path / "many.ledger")
+    assert store.verify() == []
+    looked = []
+    honest = store_file.pragma
+    monkeypatch.setattr(
+        store_file, "pragma", lambda c, name: (looked.append(name), honest(c, name))[1]
+    )
+    for step in range(8):  # the next entries take the page
+        store.append("debit", "shop", {"step": step, "long": "x" * 4000})
+    looked.clear()
+    store.append("debit", "shop", {})
+    assert "quick_check(1)" not in looked
+    assert store.verify() == []
+
+
+def test_a_ledger_that_never_has_a_free_page_would_be_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broken version takes any free page for damage."""
+    store = with_a_free_page(tmp_path / "many.ledger")
+    monkeypatch.setattr(
+        store_file,
+        "wrong_free_pages",
+        lambda c: "is damaged" if store_file.pragma(c, "freelist_count") else None,
+    )
+    with pytest.raises(LedgerError, match="fails its checks"):
+        store.append("debit", "shop", {})
+
+
+def test_a_free_page_that_is_named_in_place_of_another_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "many.ledger"
+    with_a_free_page(path)
+    content = path.read_bytes()
+    free = int.from_bytes(content[32:36], "big")
+    pages = len(content) // 4096
+    for page in {2, 3, pages // 2, pages - 1, pages} - {free}:
+        path.write_bytes(content[:32] + page.to_bytes(4, "big") + content[36:])
+        with pytest.raises(LedgerError):
+            Store(path).append("debit", "shop", {"long": "x" * 9000})
+        assert verify_file(path)
 
 
 def test_an_account_is_not_read_short(sound: Path) -> None:

@@ -561,3 +561,12 @@ def test_extreme_budgets_are_refused_or_can_be_told(size: Fraction, name: str, d
     assert str(left)
     assert found.words
     assert 0 < found.filter.largest_pure(found.empty) == left.epsilon or size < 1
+
+
+def test_the_name_of_a_new_account_is_short(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "study.ledger")
+    terms: dict[str, Any] = {"unit": "participant", "epsilon": 1}
+    for _ in range(2):  # new, and there already
+        assert ledger.open("ä" * 200, Jar(), **terms).remaining == 1
+    with pytest.raises(InputError, match="at most 200 characters"):
+        ledger.open("ä" * 201, Jar(), **terms)

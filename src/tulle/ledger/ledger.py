@@ -48,6 +48,9 @@ from tulle.ledger.store import Store
 from tulle.ledger.store_file import View, unreadable
 from tulle.ledger.totals import Totals, Version
 
+_LONGEST_NAME = 200
+"""Of a new account: the name is in every entry, and twice in every index of them."""
+
 
 @public("Plan, pay, release")
 class Ledger:
@@ -123,6 +126,8 @@ class Ledger:
         if date is not None and version is None:
             raise InputError("date= goes with version=, the name of the data's version.")
         entry = self._store.read(name, View.first)
+        if entry is None and len(name) > _LONGEST_NAME:
+            raise InputError(f"name must have at most {_LONGEST_NAME} characters; got {len(name)}.")
         if entry is not None and epsilon is None and rho is None:
             with self._reading():
                 opened = Account.from_entry(entry)

@@ -205,13 +205,22 @@ def has_strange_tables(connection: sqlite3.Connection) -> bool:
         "SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite^_%' ESCAPE '^'"
     ).fetchall()
     known = FIRST_SCHEMA if pragma(connection, "user_version") == 1 else SCHEMA
-    # The log never frees a page. A free list, or room for one, can only come from damage, and
-    # SQLite would write the next entry over live pages.
+    # Pages are never moved, so a map of them can only come from damage.
     return bool(
         sorted(str(sql) for (sql,) in statements) != sorted(known)
-        or pragma(connection, "freelist_count")
         or pragma(connection, "auto_vacuum")
     )
+
+
+def wrong_free_pages(connection: sqlite3.Connection) -> str | None:
+    """Say that a page is listed as free and is in use, or None; SQLite would write over it.
+
+    Rows that move to make room for another, of the index of accounts, may leave a page free. The
+    next entries take it, so that there is hardly ever one, and the whole file can be gone through.
+    """
+    if not pragma(connection, "freelist_count") or pragma(connection, "quick_check(1)") == "ok":
+        return None
+    return "its list of free pages is not one"
 
 
 def wrong_size(connection: sqlite3.Connection, size: int) -> str | None:
@@ -223,13 +232,18 @@ def wrong_size(connection: sqlite3.Connection, size: int) -> str | None:
 
 
 def check(path: Path, connection: sqlite3.Connection, size: int) -> Head:
-    """Do the checks that do not grow with the history: size, format, ends, witness."""
+    """Do the checks that do not grow with the history: size, format, ends, witness.
+
+    Where a page is free they do (:func:`wrong_free_pages`).
+    """
     version = check_mark(path, connection)
     if fault := wrong_size(connection, size):
         raise unsound(path, Problem(None, fault))
     if has_strange_tables(connection):
         what = "its tables or triggers are not those of a ledger"
         raise unsound(path, Problem(None, what))
+    if fault := wrong_free_pages(connection):
+        raise unsound(path, Problem(None, fault))
     heads = connection.execute("SELECT count, digest FROM head").fetchall()
     last = connection.execute(f"SELECT {COLUMNS} FROM entries ORDER BY number DESC LIMIT 1")
     ends = last.fetchall()
