@@ -103,6 +103,24 @@ def test_the_graph_of_some_days_by_hand() -> None:
     assert off.assumptions("edge-week") == off.assumptions("edge")
 
 
+def test_attributes_of_nodes_are_the_same_on_all_days() -> None:
+    graph = tulle.Graph.from_edges(
+        [(0, 1), (1, 2), (1, 2)], nodes=4, times=["2026-01-05", "2026-01-12", "2026-01-19"]
+    )
+    staff = graph.with_attributes(nodes={"dept": ["law", "law", "art", None]})
+    asked = tulle.mixing(by="dept", groups=["art", "law"])
+    assert asked.truth(staff).tolist() == [0, 1, 1]
+    week = staff.of_days(date(2026, 1, 5), date(2026, 1, 11))
+    assert asked.truth(week).tolist() == [0, 0, 1]
+    assert week.check_unit("edge-week").period == "week"
+    moved = [np.abs(asked.truth(one) - [0, 1, 1]).sum() for one in staff.neighbours("edge-week")]
+    assert sorted(moved) == [0, 0, 1]
+    assert tulle.release(staff, asked, unit="edge-week", epsilon=1).value.shape == (3,)
+    named = graph.with_attributes(edges={"kind": ["a", "b"]})
+    with pytest.raises(UnitError):
+        named.check_unit("edge-week")
+
+
 def test_every_question_is_planned_as_per_edge() -> None:
     """The same mechanisms, settings and prices; only the words of the unit differ."""
     graph, asked = dated(1), 0

@@ -170,7 +170,7 @@ class Graph(Dataset):
     def _on_same_nodes(self, records: Dated) -> Graph:
         labels = self._labels
         nodes = self.node_count if labels is None or records.numbered else labels.tolist()
-        made = self._of_records(records, nodes=nodes)
+        made = Graph._of_records(records, nodes=nodes)
         made._labels, made._declared = labels, self._declared
         return made
 

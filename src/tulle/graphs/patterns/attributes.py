@@ -16,6 +16,7 @@ from tulle.core.arrays import Array
 from tulle.core.errors import InputError, QueryError
 from tulle.core.unit import Unit
 from tulle.graphs.data import Graph
+from tulle.graphs.dated import Dated
 from tulle.graphs.io.labels import canonical
 from tulle.graphs.io.node_sets import read_table
 from tulle.graphs.patterns.conditions import AttributeTerm, Conditions, ConstantTerm
@@ -73,6 +74,8 @@ class AttributedGraph(Graph):
             by_number, graph.node_count, "node", kinds
         )
         whole.edge_attributes, whole.edge_kinds = _columns(edges, graph.edge_count, "edge", kinds)
+        # Nodes and what is known of them are the same on all days; attributes of edges have none.
+        whole._dated = None if whole.edge_attributes else graph._dated
         unknown = sorted(set(kinds).difference(whole.node_kinds, whole.edge_kinds))
         if unknown:
             raise InputError(f"kinds names columns that are not given: {', '.join(unknown)}.")
@@ -106,9 +109,16 @@ class AttributedGraph(Graph):
             edges=_typed(self.edge_attributes, self.edge_kinds, np.arange(self.edge_count) != edge),
         )
 
+    def _on_same_nodes(self, records: Dated) -> AttributedGraph:
+        kept = _typed(self.node_attributes, self.node_kinds, ...)
+        return AttributedGraph.of(super()._on_same_nodes(records), nodes=kept)
+
     def neighbours(self, unit: str | Unit) -> Iterator[Graph]:
         """Yield the graph without each node or edge; additions are these pairs read backwards."""
-        if self.check_unit(unit).base == "edge":
+        known = self.check_unit(unit)
+        if known.period is not None:
+            return super().neighbours(known)
+        if known.base == "edge":
             return (self.without_edge(edge) for edge in range(self.edge_count))
         return (self.without_node(node) for node in range(self.node_count))
 
