@@ -90,6 +90,50 @@ def test_estimates_are_near_the_true_values_where_these_show(noise: float, membe
         assert np.mean(raw) - value > 0.15 * value
 
 
+def found_with(squares: float) -> Found:
+    one = np.ones(1)
+    return Found(
+        shown=one,
+        vectors=np.ones((4, 1)) / 2,
+        modelled=one,
+        certain=np.ones(1, bool),
+        level=1.0,
+        noise=1.0,
+        nodes=4,
+        by_size=True,
+        mean_degree=1.0,
+        squares=squares,
+    )
+
+
+def most_lost(squares: float, scale: float, least: float) -> float:
+    """Return the mean growth of the squared distance at the worst true value, in parts of zeros'.
+
+    A value is the true one and Laplace noise of that scale, and is shown where it exceeds both
+    ``least`` and three deviations.
+    """
+    shown_from = max(least, 3 * np.sqrt(2) * scale)
+    noise = np.linspace(-60, 60, 120_001) * scale
+    mass = np.exp(-np.abs(noise) / scale)
+    worst = 0.0
+    for true in np.linspace(0, shown_from, 80):
+        shown = np.where(true + noise > shown_from, true + noise, 0.0)
+        worst = max(worst, float((mass * (shown**2 - 2 * shown * true)).sum() / mass.sum()))
+    return worst / squares
+
+
+@pytest.mark.parametrize("scale", [0.01, 0.3, 1.0, 3.0, 10.0, 40.0, 1000.0])
+def test_a_value_that_noise_may_have_made_is_worth_its_risk(scale: float) -> None:
+    """At small epsilon noise rarely exceeds three deviations, and is then many times the graph."""
+    squares = 900.0
+    risky = float(found_with(squares)._risky(scale * np.sqrt(2)))
+    assert most_lost(squares, scale, risky) <= 1.01 * denoising._TUNING.loss
+    alone = most_lost(squares, scale, 0.0)
+    # Deviations alone are not enough, and where they are nothing else is asked for.
+    assert (alone > denoising._TUNING.loss) == (scale > 5)
+    assert scale > 3 or risky < 3 * np.sqrt(2) * scale
+
+
 def test_noise_alone_shows_no_value_of_low_rank() -> None:
     generator = np.random.default_rng(9)
     for _ in range(10):
