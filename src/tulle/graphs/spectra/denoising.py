@@ -267,25 +267,30 @@ class Found:
         return made
 
     def _risky(self, deviation: Any) -> Any:
-        """Return up to where a value that is shown may lose more than :attr:`Tuning.loss`.
-
-        Let y be r and Laplace noise of scale s, shown as c = y where it exceeds t. The squared
-        distance grows by c² - 2cr: in the mean by exp(-(t - r)/s)/2 times
-        t² + 2ts + 2s² - 2r(t + s), for r at most t. With u = (t + s)/s that is largest where r is
-        s·(u/2 + 1/(2u) - 1), and there s²·u·exp(1/(2u) - u/2), which falls with t. The squared
-        distance of zeros is the sum of all squares. Where noise is small beside it nothing is
-        risky; where it is large, only what exceeds it by far is told.
-        """
-        scale = np.asarray(deviation, dtype=np.float64) / math.sqrt(2) + 1e-12
-        allowed = _TUNING.loss * self.squares / scale**2 / self.columns.shape[1]
-        reach = np.ones_like(scale)
-        for _ in range(60):
-            reach = np.maximum(2 * np.log(reach / np.minimum(allowed, 1.0)) + 1 / reach, 1.0)
-        return (reach - 1) * scale
+        """Return up to where a value that is shown may lose more than it may gain."""
+        return risky(deviation, self.squares / self.columns.shape[1])
 
     def _most(self) -> float:
         """What an eigenvalue is at most if none shows: it would show among all nodes."""
         return min(self.noise, math.sqrt(self.mean_degree)) * math.sqrt(self.nodes)
+
+
+def risky(deviation: Any, squares: float) -> Any:
+    """Return up to where a value of a matrix of low rank may lose more than :attr:`Tuning.loss`.
+
+    Let y be r and Laplace noise of scale s, shown as c = y where it exceeds t. The squared distance
+    from the true matrix grows by c² - 2cr: in the mean by exp(-(t - r)/s)/2 times
+    t² + 2ts + 2s² - 2r(t + s), for r at most t. With u = (t + s)/s that is largest where r is
+    s·(u/2 + 1/(2u) - 1), and there s²·u·exp(1/(2u) - u/2), which falls with t. The squared distance
+    of zeros is the sum of all ``squares`` of eigenvalues. Where noise is small beside it nothing is
+    risky; where it is large, only what exceeds it by far is told.
+    """
+    scale = np.asarray(deviation, dtype=np.float64) / math.sqrt(2) + 1e-12
+    allowed = _TUNING.loss * squares / scale**2
+    reach = np.ones_like(scale)
+    for _ in range(60):
+        reach = np.maximum(2 * np.log(reach / np.minimum(allowed, 1.0)) + 1 / reach, 1.0)
+    return (reach - 1) * scale
 
 
 def _weighed(one: Any, deviation: Any, other: Any, its_deviation: Any) -> Any:
