@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 
 import tulle
+from tulle.graphs.generators import barabasi_albert
 from tulle.graphs.spectra import denoising, power
 from tulle.graphs.spectra.denoising import (
     Found,
     HeldMatrix,
     _held,
     decompose_noisy,
+    risky,
     search_noisy,
 )
 from tulle.graphs.spectra.queries import Spectrum, adjacency
@@ -56,12 +58,44 @@ def test_low_rank_is_no_worse_than_zeros(mechanism: str) -> None:
     assert np.mean(gains(mechanism, 60.0, 2)) > 0.3
 
 
+def small_gains(mechanism: str, runs: int) -> float:
+    """Return the mean gain on a small network of hubs at small epsilon, of four values."""
+    graph = barabasi_albert(60, 3, seed=2)
+    delta = 1e-6 if mechanism == "power" else 0.0
+    found = []
+    for epsilon in (0.01, 0.05, 0.3):
+        terms: dict[str, Any] = {"unit": "edge", "epsilon": epsilon, "delta": delta}
+        query = tulle.low_rank(4)
+        for _ in range(runs):
+            drawn = tulle.release(graph, query, **terms, mechanism=mechanism)
+            found.append(gain(drawn.value, graph))
+    return float(np.mean(found))
+
+
+@pytest.mark.parametrize("mechanism", ["spectral_response", "power_pure", "power"])
+def test_low_rank_is_no_worse_than_zeros_where_noise_is_larger_than_the_graph(
+    mechanism: str,
+) -> None:
+    assert small_gains(mechanism, 40) > -denoising._TUNING.loss
+
+
+@pytest.mark.parametrize("mechanism", ["power_pure", "power"])
+def test_the_same_check_catches_deviations_alone(
+    mechanism: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Noise exceeds three or four deviations now and then: that is enough to be far away."""
+    for module in (denoising, power):
+        monkeypatch.setattr(module, "risky", lambda deviation, squares: 0.0 * deviation)
+    assert small_gains(mechanism, 160) < -denoising._TUNING.loss
+
+
 @pytest.mark.parametrize("mechanism", ["spectral_response", "power_pure", "power"])
 def test_the_same_check_catches_values_as_they_are_found(
     mechanism: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(denoising, "_estimated", lambda values, *_: values)
     monkeypatch.setattr(power, "_TUNING", replace(power._TUNING, certain=0.0))
+    monkeypatch.setattr(power, "risky", lambda deviation, squares: 0.0 * deviation)
     assert np.mean(gains(mechanism, 0.05, 8)) < -0.01
 
 
@@ -88,6 +122,34 @@ def test_estimates_are_near_the_true_values_where_these_show(noise: float, membe
     if noise > 1 and members == nodes:
         # As they are found they are too large, by the share of the noise that the vector fits.
         assert np.mean(raw) - value > 0.15 * value
+
+
+def most_lost(squares: float, scale: float, least: float) -> float:
+    """Return the mean growth of the squared distance at the worst true value, in parts of zeros'.
+
+    A value is the true one and Laplace noise of that scale, and is shown where it exceeds both
+    ``least`` and three deviations.
+    """
+    shown_from = max(least, 3 * np.sqrt(2) * scale)
+    noise = np.linspace(-60, 60, 120_001) * scale
+    mass = np.exp(-np.abs(noise) / scale)
+    worst = 0.0
+    for true in np.linspace(0, shown_from, 80):
+        shown = np.where(true + noise > shown_from, true + noise, 0.0)
+        worst = max(worst, float((mass * (shown**2 - 2 * shown * true)).sum() / mass.sum()))
+    return worst / squares
+
+
+@pytest.mark.parametrize("scale", [0.01, 0.3, 1.0, 3.0, 10.0, 40.0, 1000.0])
+def test_a_value_that_noise_may_have_made_is_worth_its_risk(scale: float) -> None:
+    """At small epsilon noise rarely exceeds three deviations, and is then many times the graph."""
+    squares = 900.0
+    least = float(risky(scale * np.sqrt(2), squares))
+    assert most_lost(squares, scale, least) <= 1.01 * denoising._TUNING.loss
+    alone = most_lost(squares, scale, 0.0)
+    # Deviations alone are not enough, and where they are nothing else is asked for.
+    assert (alone > denoising._TUNING.loss) == (scale > 5)
+    assert scale > 3 or least < 3 * np.sqrt(2) * scale
 
 
 def test_noise_alone_shows_no_value_of_low_rank() -> None:

@@ -324,7 +324,8 @@ def finish(
         real = Power() if name == "power" else PowerPure()
         noisy = np.array(answer, dtype=np.int64).reshape(nodes, k)
         rows, _ = real.rows(start(nodes, k), settings)
-        return see(real.conclude(terms, rows, noisy, settings))
+        squares = real.squares(rows, noisy, settings)
+        return see(real.conclude(terms, rows, noisy, settings, squares))
 
     return finish_one
 

@@ -63,6 +63,9 @@ class Tuning:
     """By how many deviations a candidate's quotient must exceed zero to count as a value."""
     measured: float = 3.0
     """And one that was measured. Not chosen on any data: noise alone exceeds it once in 70."""
+    loss: float = 0.01
+    """By what part of their squared distance a matrix of low rank may be further away than zeros,
+    in the mean, at the worst true value. Not chosen on any data."""
     doubt: float = 0.25
     """By what part of what it expects a vector to fit the noise by the model is off.
 
@@ -128,6 +131,8 @@ class Found:
     """Whether small entries were set to zero, in view of the noise."""
     held: float = 1.0
     """What part of all edges, about, is between nodes of the core that was searched."""
+    squares: float = math.inf
+    """What the squares of all true eigenvalues add up to at least, as far as is known."""
     candidate: Floats | None = None
     reached: float = 0.0
     """A vector made without the matrix that may be nearer than the first, its quotient x'Mx."""
@@ -166,7 +171,8 @@ class Found:
                 # Coins had no part in the candidate: both estimates are unbiased.
                 own = float(deviations[0])
                 reached = _weighed(reached, deviation, float(measured[0]), own)
-                needed = _TUNING.measured * float(_weighed_deviation(deviation, own))
+                both_off = _weighed_deviation(deviation, own)
+                needed = max(_TUNING.measured * float(both_off), float(self._risky(both_off)))
                 measured, deviations = measured[1:], deviations[1:]
             quotients, certain, places = quotients.copy(), certain.copy(), self._measured
             signs = np.sign(self.shown[places])
@@ -179,7 +185,10 @@ class Found:
             least = np.where(certain[places], 1.0, _TUNING.measured)
             off = _weighed_deviation(model, deviations)
             holds = signs * both > least * off
-            certain[places] = holds if self.by_size else holds | certain[places]
+            if self.by_size:
+                certain[places] = holds & (signs * both > self._risky(off))
+            else:
+                certain[places] = holds | certain[places]
             # What was looked for in the noise looks better than it is.
             if self.candidate is not None and self.certain[0] and abs(both[0]) - off[0] > reached:
                 return replace(self, candidate=None).spectrum(measured, deviations, square)
@@ -257,9 +266,31 @@ class Found:
         made[first] = largest
         return made
 
+    def _risky(self, deviation: Any) -> Any:
+        """Return up to where a value that is shown may lose more than it may gain."""
+        return risky(deviation, self.squares / self.columns.shape[1])
+
     def _most(self) -> float:
         """What an eigenvalue is at most if none shows: it would show among all nodes."""
         return min(self.noise, math.sqrt(self.mean_degree)) * math.sqrt(self.nodes)
+
+
+def risky(deviation: Any, squares: float) -> Any:
+    """Return up to where a value of a matrix of low rank may lose more than :attr:`Tuning.loss`.
+
+    Let y be r and Laplace noise of scale s, shown as c = y where it exceeds t. The squared distance
+    from the true matrix grows by c² - 2cr: in the mean by exp(-(t - r)/s)/2 times
+    t² + 2ts + 2s² - 2r(t + s), for r at most t. With u = (t + s)/s that is largest where r is
+    s·(u/2 + 1/(2u) - 1), and there s²·u·exp(1/(2u) - u/2), which falls with t. The squared distance
+    of zeros is the sum of all ``squares`` of eigenvalues. Where noise is small beside it nothing is
+    risky; where it is large, only what exceeds it by far is told.
+    """
+    scale = np.asarray(deviation, dtype=np.float64) / math.sqrt(2) + 1e-12
+    allowed = _TUNING.loss * squares / scale**2
+    reach = np.ones_like(scale)
+    for _ in range(60):
+        reach = np.maximum(2 * np.log(reach / np.minimum(allowed, 1.0)) + 1 / reach, 1.0)
+    return (reach - 1) * scale
 
 
 def _weighed(one: Any, deviation: Any, other: Any, its_deviation: Any) -> Any:

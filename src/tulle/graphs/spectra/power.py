@@ -21,6 +21,7 @@ from tulle.core.source import Source
 from tulle.core.validate import text
 from tulle.graphs.data import Graph
 from tulle.graphs.queries.counts import node_count
+from tulle.graphs.spectra.denoising import risky
 from tulle.graphs.spectra.queries import (
     Spectrum,
     VectorQuery,
@@ -192,10 +193,21 @@ class _Iteration(Mechanism):
         for turn in range(1, iterations + 1):
             rows, unit = self.rows(iterate, settings)
             noisy = matrix @ rows + self.draw(settings, rows.shape, source)
+            if turn == 1:
+                squares = self.squares(rows, noisy, settings)
             if turn == iterations:
-                return Outcome(self.conclude(terms, rows, noisy, settings), None)
+                return Outcome(self.conclude(terms, rows, noisy, settings, squares), None)
             iterate = self.improve(noisy, unit, settings)
         raise AssertionError("there is at least one round")
+
+    def squares(self, rows: Wholes, noisy: Wholes, settings: Parameters) -> float:
+        """Return what the squares of all eigenvalues add up to, a deviation below what it seems.
+
+        They add up to the degrees, and those are what the first round shows of its column of ones.
+        """
+        nodes, one = rows.shape[0], abs(int(rows[0, 0])) or 1
+        off = self.deviation(settings) * math.sqrt(nodes)
+        return max((float(noisy[:, 0].sum()) - off) / one, 1.0)
 
     def rows(self, iterate: Floats, settings: Parameters) -> tuple[Wholes, float]:
         """Return the clipped whole rows that the matrix is applied to, and what one step means.
@@ -231,7 +243,9 @@ class _Iteration(Mechanism):
         # A column that drowns altogether is better than none.
         return np.where(kept.any(axis=0) & helps, kept, columns)
 
-    def conclude(self, terms: Terms, rows: Wholes, noisy: Wholes, settings: Parameters) -> Spectrum:
+    def conclude(
+        self, terms: Terms, rows: Wholes, noisy: Wholes, settings: Parameters, squares: float
+    ) -> Spectrum:
         """Return the spectrum that the last round shows, from its public rows and noisy product."""
         chosen = PowerSettings.read(settings)
         basis, mixed = np.linalg.qr(rows.astype(np.float64))
@@ -246,8 +260,11 @@ class _Iteration(Mechanism):
         noise = self.deviation(settings) * np.linalg.norm(unmix @ turn, axis=0)
         vectors, _ = np.linalg.qr(self.clean(image @ turn, noise, settings))
         if terms.query.by_size:
-            # Noise alone would take the matrix further away than zeros are.
-            values = np.where(np.abs(values) > _TUNING.certain * noise, values, 0.0)
+            # Noise alone would take the matrix further away than zeros are; of several values the
+            # largest has about the noise of all of them.
+            all_noise = noise * math.sqrt(chosen.k)
+            least = np.maximum(_TUNING.certain * noise, risky(all_noise, squares / chosen.k))
+            values = np.where(np.abs(values) > least, values, 0.0)
         most = chosen.nodes - 1
         level = float(noise.mean()) * math.sqrt(chosen.nodes)
         return Spectrum(np.clip(values, -most, most), oriented(vectors), level)

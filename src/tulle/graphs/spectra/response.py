@@ -303,7 +303,10 @@ class SpectralResponse(Mechanism):
         )
         place = np.argsort(order)
         first = None if found.candidate is None else found.candidate[place]
-        return replace(found, vectors=found.vectors[place], candidate=first)
+        # Degrees add up to the squares of all eigenvalues; a deviation of their noise is taken off.
+        off = math.sqrt(2 * nodes) * float(chosen.degree_scale)
+        squares = max(float(degrees.sum()) - off, 1.0)
+        return replace(found, vectors=found.vectors[place], candidate=first, squares=squares)
 
 
 def usual_shares(terms: Terms) -> dict[str, Fraction]:
