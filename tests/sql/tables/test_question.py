@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -348,3 +349,18 @@ def test_a_table_says_what_is_in_it() -> None:
     )
     assert grouped.in_words() == "A table of n and mean by dept."
     assert tulle.sql("SELECT MEDIAN(pay) AS middle FROM staff").in_words() == "A table of middle."
+
+
+@pytest.mark.parametrize("written", ["EXP(EXP({}))", "POWER({}, 300)", "{} / ({} - {})", "LN(-{})"])
+def test_answers_beyond_all_numbers_are_planned_and_given_without_a_remark(
+    staff: Any, written: str
+) -> None:
+    """With warnings as errors, one would come after the price."""
+    question = tulle.sql(
+        f"SELECT {written.replace('{}', 'COUNT(*)')} AS n, {written.replace('{}', 'SUM(pay)')} AS p"
+        " FROM staff"
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tulle.plan(staff, question, unit="participant", epsilon=1)
+        assert str(tulle.release(staff, question, unit="participant", epsilon=1))

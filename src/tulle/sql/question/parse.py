@@ -129,11 +129,14 @@ def parse_statement(text: str, dialect: str) -> Any:
         # The parser lets some parts be missing, and some be what no dialect has.
         for missing in node.error_messages():
             raise QueryError(f"The query cannot be read as {dialect} SQL: {missing}.")
+    from tulle.sql.question.arguments import check_arguments
     from tulle.sql.question.spellings import plain_spelling
 
     with not_too_deep():
         _forget_comments(statements[0])
-        return plain_spelling(statements[0], dialect)
+        made = plain_spelling(statements[0], dialect)
+        check_arguments(made)
+        return made
 
 
 @contextmanager

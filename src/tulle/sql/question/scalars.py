@@ -60,8 +60,6 @@ def _odd(node: Any) -> bool:
         return any(
             value for name, value in node.args.items() if name not in {"this", "expressions"}
         )
-    if isinstance(node, exp.DataTypeParam):
-        return not (isinstance(node.this, exp.Literal) and node.this.is_int)
     if isinstance(node, exp.Substring | exp.Round):
         # A negative length fails in some engines: whether it does must not depend on the row.
         extra = [v for n, v in node.args.items() if n != "this" and isinstance(v, exp.Expression)]
@@ -129,8 +127,6 @@ def _shown(node: Any) -> str:
 
 
 def _reason(node: Any) -> str:
-    if isinstance(node, exp.DataTypeParam):
-        return "sizes of types are whole numbers"
     if isinstance(node, exp.Substring | exp.Round):
         return "its further arguments must be written as numbers"
     if isinstance(node, exp.Exists | exp.In | exp.Any | exp.All):

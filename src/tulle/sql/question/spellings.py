@@ -159,6 +159,8 @@ def _values(node: Any, dialect: str) -> Any:
         )
     if any(cell.find(exp.Column, exp.Query) for row in rows for cell in row):
         raise QueryError("VALUES is not supported here: it holds constants only.")
+    if any(part for name, part in node.args.items() if name not in {"expressions", "alias"}):
+        raise QueryError("VALUES is not supported here: leave out what is done to its rows.")
     unnamed, first = dialect_of(dialect).value_names
     names = [unnamed.format(place + first) for place in range(width)]
     names[: len(listed)] = listed
@@ -254,6 +256,13 @@ def _distinct(node: Any, dialect: str) -> Any:
     return exp.Count(this=exp.Distinct(expressions=[node.this.copy()]), big_int=True)
 
 
+def _is_not(node: Any, dialect: str) -> Any:
+    """x IS NOT NULL is NOT x IS NULL."""
+    if not node.args.get("negate"):
+        return None
+    return exp.Paren(this=exp.Not(this=exp.Is(this=node.this, expression=node.expression)))
+
+
 def _within_group(node: Any, dialect: str) -> Any:
     """PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x) is QUANTILE_CONT(x, q)."""
     asked = quantile_of(node) if type(node.this) is exp.PercentileCont else None
@@ -277,6 +286,7 @@ _RULES: dict[type[Any], Any] = {
     exp.Count: _count,
     exp.In: _pairs_in,
     exp.EQ: _any_of,
+    exp.Is: _is_not,
     exp.ApproxDistinct: _distinct,
     exp.DateAdd: _moved_date,
     exp.DateSub: _moved_date,

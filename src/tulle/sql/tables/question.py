@@ -236,6 +236,7 @@ class SqlTable(TableQuestion, Composite):
         after = list(self.chosen.after(self.dialect))
         return table, {"level": LEVEL, "after_noise": after, "groups": self.size}
 
+    @np.errstate(all="ignore")
     def spreads(
         self, values: Mapping[str, Any] | None, deviations: Mapping[str, float] | None
     ) -> list[float]:
@@ -264,6 +265,7 @@ class SqlTable(TableQuestion, Composite):
         # Quantiles have no slopes in anything: they count like one column of their own.
         return [float(np.sqrt(np.median(one))) or 1.0 / len(leaves) for one in found.values()]
 
+    @np.errstate(all="ignore")
     def predict(
         self, values: Mapping[str, Any] | None, laws: Mapping[str, Any]
     ) -> tuple[tuple[str, ErrorLaw | None], ...]:
