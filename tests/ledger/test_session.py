@@ -6,6 +6,7 @@ import pickle
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -241,6 +242,21 @@ def test_the_data_is_not_its_own_stand_in(
     # Without the check a plan has the truth in it.
     monkeypatch.setattr("tulle.ledger.answer.check_stand_in", lambda *given: None)
     assert tulle.plan(friends, tulle.triangles(), unit="edge", **own).offers  # type: ignore[arg-type]
+
+
+def test_what_is_no_source_and_no_dataset_is_refused_before_the_price(
+    friends: tulle.Graph, ledger: tulle.Ledger
+) -> None:
+    """Also what says of itself that it is secure."""
+    study = ledger.open("friends", friends, unit="edge", epsilon=1)
+    odd: list[Any] = [7, "x", b"", [1], SeededSource, type("Mine", (), {"secure": True})()]
+    for one in odd:
+        for given in ({"source": one}, {"like": one}):
+            with pytest.raises(tulle.InputError):
+                study.ask(tulle.edges(), epsilon=0.1, **given)
+        with pytest.raises(tulle.InputError):
+            study.next_version("second", one, date="2026-01-05")
+    assert study.remaining == 1
 
 
 @pytest.mark.parametrize("epsilon", [0, -1.0, float("nan"), float("inf"), "much", None])

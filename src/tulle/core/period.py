@@ -51,10 +51,10 @@ class Calendar:
     begins: str = "monday"
 
     def __post_init__(self) -> None:
-        if self.every not in MOST_IN_A_YEAR:
+        if not isinstance(self.every, str) or self.every not in MOST_IN_A_YEAR:
             kinds = ", ".join(MOST_IN_A_YEAR)
             raise InputError(f"A period is one of: {kinds}; got {self.every!r}.")
-        if self.begins not in WEEKDAYS:
+        if not isinstance(self.begins, str) or self.begins not in WEEKDAYS:
             raise InputError(f"A week begins on one of: {', '.join(WEEKDAYS)}; got {self.begins}.")
 
     @classmethod

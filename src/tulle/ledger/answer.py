@@ -121,8 +121,10 @@ def check_stand_in(dataset: Dataset, query: Query, like: Dataset | None) -> None
     Whether two datasets have the same records is not looked at: that would tell about them.
 
     Raises:
-        InputError: when it is the same object.
+        InputError: when it is the same object, or no dataset.
     """
+    if like is not None and not isinstance(like, Dataset):
+        raise InputError(f"like= is a dataset that is public; got {type(like).__name__}.")
     if any(one is dataset for one in (like, *_datasets(query))):
         raise InputError(
             "The stand-in is the dataset itself: what is planned on it would be read off its "
@@ -230,7 +232,13 @@ def plan_for(
 
 
 def kind_of_source(source: Source | None) -> str:
-    """Say whether answers from this source keep their guarantee, as ledgers book it."""
+    """Say whether answers from this source keep their guarantee, as ledgers book it.
+
+    Raises:
+        InputError: when it is none.
+    """
+    if source is not None and not isinstance(source, Source):
+        raise InputError(f"source must be a Source or None; got {type(source).__name__}.")
     return "secure" if source is None or type(source).secure else "replayable"
 
 

@@ -203,6 +203,8 @@ class Ledger:
         account, _ = self._look(name, lambda view: None)
         facts = dict(account.facts)
         if dataset is not None:
+            if not isinstance(dataset, Dataset):
+                raise InputError(f"A sealed dataset is needed; got {type(dataset).__name__}.")
             facts = dict(dataset.facts(dataset.check_unit(account.unit)))
             if dataset.kind != account.kind:
                 raise LedgerError(

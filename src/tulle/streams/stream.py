@@ -403,7 +403,7 @@ def find_stream(ledger: Ledger, account: str, stream: str | int) -> Entry:
         InputError: when the account has no such stream.
     """
     known = [entry for entry in ledger.debits(account) if "stream" in entry.body]
-    number = whole_number(stream) if isinstance(stream, str) else stream
+    number = stream if type(stream) is int else whole_number(str(stream))
     if number is None:
         name = str(stream)
         found = [entry for entry in known if len(name) >= 8 and entry.digest.startswith(name)]

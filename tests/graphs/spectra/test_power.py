@@ -38,3 +38,18 @@ def test_whole_rows_are_never_too_long(order):
     # Rows within reach are kept up to rounding.
     rows = draw.uniform(-0.5, 0.5, size=(50, 2))
     assert np.abs(whole_rows(rows, 1.0, 4096, order) / 4096 - rows).max() < 1e-3
+
+
+@pytest.mark.parametrize("longest", [0.0, 5e-324, 1e-300, 1.0, 1e308])
+@pytest.mark.parametrize("order", [1, 2])
+def test_no_row_is_longer_than_the_noise_covers_whatever_its_numbers(longest, order):
+    odd = [0.0, -0.0, 5e-324, 1e-300, 1.0, 1e154, 1e308, np.inf, np.nan]
+    rows = np.array([[a, b] for a in odd for b in odd])
+    made = whole_rows(rows, longest, 1024, order).astype(object)
+    assert (np.abs(made) ** order).sum(axis=1).max() <= 1024**order
+
+
+def test_rows_that_are_no_numbers_would_be_caught(monkeypatch):
+    monkeypatch.setattr("tulle.graphs.spectra.power.np.nan_to_num", lambda rows: rows)
+    with np.errstate(all="ignore"), pytest.raises(AssertionError):
+        test_no_row_is_longer_than_the_noise_covers_whatever_its_numbers(0.0, 1)

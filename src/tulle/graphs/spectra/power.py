@@ -60,9 +60,12 @@ def whole_rows(rows: Floats, longest: float, levels: int, order: int) -> Wholes:
         >>> whole_rows(np.array([[3.0, 4.0], [0.3, 0.4]]), 1.0, 10, 2).tolist()
         [[6, 8], [3, 4]]
     """
-    length = np.linalg.norm(rows, ord=order, axis=1)
-    factor = levels / np.maximum(length, longest)
-    made: Wholes = np.clip(np.rint(rows * factor[:, None]), -levels, levels).astype(np.int64)
+    with np.errstate(all="ignore"):
+        length = np.linalg.norm(rows, ord=order, axis=1)
+        factor = levels / np.maximum(length, longest)
+        # What is no number would become the least of all whole numbers.
+        scaled = np.nan_to_num(np.rint(rows * factor[:, None]))
+    made: Wholes = np.clip(scaled, -levels, levels).astype(np.int64)
     while True:
         sizes = np.abs(made)
         long = (sizes if order == 1 else sizes**2).sum(axis=1) > levels**order
