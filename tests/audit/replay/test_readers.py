@@ -197,6 +197,7 @@ NO_RECORDS = (
     *(b"cas,1,1", b"cas,1,1,1,5", b"", b" ", b"cas", b'"cas,1,1,1', b'cas,1,1,"1', b'ca"s,1,1,1'),
     *(b'"c"as,1,1,1', b"\xff,1,1,1", b"cas,1,1,\xff", b"cas,1,1,1\x00", b"cas;1;1;1", b",,,"),
     *(b"cas\r1,1,1", b"\xef\xbb\xbfcas,1,1,1", b"\xff\xfe", b"\x1f\x8b,1,1,1"),
+    b'\xef\xbb\xbf"ca,s",1,1,1',
     b"cas,1,1," + b"9" * 2**21,
 )  # fmt: skip
 """Lines as they may come about in a file; of some a record can be made."""
@@ -233,6 +234,14 @@ def test_no_line_of_a_file_makes_dropping_fail(tmp_path):
     (tmp_path / "trips.csv").write_bytes(b'who,"from,to,trips\nann,1,1,1\n')
     with pytest.raises(tulle.InputError, match="cannot be read as a table"):
         tulle.Contributions.read(tmp_path / "trips.csv", **declared)
+    head = ",".join(TITLES)
+    for first in (f"\ufeff{head}", f'\ufeff"who"{head[3:]}', f'{head},"no, te"'):
+        line = "ann,1,1,1,x\n" if "te" in first else "ann,1,1,1\n"
+        (tmp_path / "trips.csv").write_text(f"{first}\n{line}")
+        assert tulle.Contributions.read(tmp_path / "trips.csv", **declared).totals()[0, 1] == 1
+    (tmp_path / "trips.csv").write_text(f'\ufeff"{head}\nann,1,1,1\n')
+    with pytest.raises(tulle.InputError, match="line 1: a quote"):
+        cells.check_quotes(tmp_path / "trips.csv")
 
 
 def refused_by_place(folder):
