@@ -21,6 +21,7 @@ from tests.audit.replay.worlds import write_rows
 import tulle
 from tulle.core import cells
 from tulle.genomes import reading as genotype_reading
+from tulle.graphs.io import node_sets
 from tulle.models import Table
 from tulle.surveys.bulk import encode
 
@@ -787,7 +788,7 @@ def test_a_folder_is_not_read_as_one_table(tmp_path, monkeypatch):
 # --- quotes -------------------------------------------------------------------------------------
 
 QUOTED = ("x", "", '"', '"a', 'a"', 'a"b', '"a"b', '""', '"""', '"a,b"', '"a""b"', ' "a', "\\\"",
-          '"\\"', '"a\nb"', '"a\r')  # fmt: skip
+          '"\\"', '"a\nb"', '"a\r', '\ufeff"a', '\ufeff"a"')  # fmt: skip
 """Cells as somebody may have typed them, some of them with a quote that is not closed."""
 
 
@@ -804,6 +805,7 @@ def counted_rows(path):
 COUNTERS = {
     "table": lambda path: cells.read_table(path).num_rows,
     "dated edges": counted_edges,
+    "people": lambda path: len(node_sets.read_table(path)["from"]),
     "database": counted_rows,
 }
 
