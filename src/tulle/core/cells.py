@@ -122,7 +122,7 @@ def _closed_quotes(delimiter: str, further: int | None = None) -> Callable[[str]
     # A quote after blanks opens a cell for some readers, and not for others.
     cell = rf'(?:"(?:[^"]|"")*+"|(?![^\S{end}]*+")[^{end}]*+)'
     many = "*+" if further is None else f"{{{further}}}"
-    whole = re.compile(f"(?:\xef\xbb\xbf)?{cell}(?:{end}{cell}){many}")
+    whole = re.compile(f"{cell}(?:{end}{cell}){many}")
 
     def closed(line: str) -> bool:
         if '"' in line:
@@ -133,7 +133,10 @@ def _closed_quotes(delimiter: str, further: int | None = None) -> Callable[[str]
 
 
 def _lines(path: str | Path) -> Iterator[str]:
-    """Yield the lines of a file, compressed or not: bytes as they are, all line ends alike."""
+    """Yield the lines of a file, compressed or not: bytes as they are, all line ends alike.
+
+    A byte order mark before the first one is no part of it; elsewhere readers take it for a letter.
+    """
     import pyarrow as pa
 
     with reading(Path(path).name), Path(path).open("rb") as file:
@@ -143,8 +146,9 @@ def _lines(path: str | Path) -> Iterator[str]:
         pa.input_stream(str(path), compression="gzip" if packed else "detect") as stream,
         io.TextIOWrapper(stream, encoding="latin-1", newline=None) as lines,
     ):
-        for line in lines:
-            yield line.removesuffix("\n")
+        for number, line in enumerate(lines):
+            bare = line.removesuffix("\n")
+            yield bare if number else bare.removeprefix("\xef\xbb\xbf")
 
 
 def _records(path: str) -> list[str]:

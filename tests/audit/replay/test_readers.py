@@ -21,6 +21,7 @@ from tests.audit.replay.worlds import write_rows
 import tulle
 from tulle.core import cells
 from tulle.genomes import reading as genotype_reading
+from tulle.graphs.io import node_sets
 from tulle.models import Table
 from tulle.surveys.bulk import encode
 
@@ -197,6 +198,7 @@ NO_RECORDS = (
     *(b"cas,1,1", b"cas,1,1,1,5", b"", b" ", b"cas", b'"cas,1,1,1', b'cas,1,1,"1', b'ca"s,1,1,1'),
     *(b'"c"as,1,1,1', b"\xff,1,1,1", b"cas,1,1,\xff", b"cas,1,1,1\x00", b"cas;1;1;1", b",,,"),
     *(b"cas\r1,1,1", b"\xef\xbb\xbfcas,1,1,1", b"\xff\xfe", b"\x1f\x8b,1,1,1"),
+    b'\xef\xbb\xbf"ca,s",1,1,1',
     b"cas,1,1," + b"9" * 2**21,
 )  # fmt: skip
 """Lines as they may come about in a file; of some a record can be made."""
@@ -233,6 +235,14 @@ def test_no_line_of_a_file_makes_dropping_fail(tmp_path):
     (tmp_path / "trips.csv").write_bytes(b'who,"from,to,trips\nann,1,1,1\n')
     with pytest.raises(tulle.InputError, match="cannot be read as a table"):
         tulle.Contributions.read(tmp_path / "trips.csv", **declared)
+    head = ",".join(TITLES)
+    for first in (f"\ufeff{head}", f'\ufeff"who"{head[3:]}', f'{head},"no, te"'):
+        line = "ann,1,1,1,x\n" if "te" in first else "ann,1,1,1\n"
+        (tmp_path / "trips.csv").write_text(f"{first}\n{line}")
+        assert tulle.Contributions.read(tmp_path / "trips.csv", **declared).totals()[0, 1] == 1
+    (tmp_path / "trips.csv").write_text(f'\ufeff"{head}\nann,1,1,1\n')
+    with pytest.raises(tulle.InputError, match="line 1: a quote"):
+        cells.check_quotes(tmp_path / "trips.csv")
 
 
 def refused_by_place(folder):
@@ -778,7 +788,7 @@ def test_a_folder_is_not_read_as_one_table(tmp_path, monkeypatch):
 # --- quotes -------------------------------------------------------------------------------------
 
 QUOTED = ("x", "", '"', '"a', 'a"', 'a"b', '"a"b', '""', '"""', '"a,b"', '"a""b"', ' "a', "\\\"",
-          '"\\"', '"a\nb"', '"a\r')  # fmt: skip
+          '"\\"', '"a\nb"', '"a\r', '\ufeff"a', '\ufeff"a"')  # fmt: skip
 """Cells as somebody may have typed them, some of them with a quote that is not closed."""
 
 
@@ -795,6 +805,7 @@ def counted_rows(path):
 COUNTERS = {
     "table": lambda path: cells.read_table(path).num_rows,
     "dated edges": counted_edges,
+    "people": lambda path: len(node_sets.read_table(path)["from"]),
     "database": counted_rows,
 }
 
