@@ -29,6 +29,7 @@ from tulle.audit.graphs.synthesis import (
     core_laws,
     fixed_core,
     fixed_known,
+    fixed_scores,
     laplace,
     true_bits,
 )
@@ -47,6 +48,7 @@ from tulle.graphs.synthesis.estimates.block_mixture import Placed
 from tulle.graphs.synthesis.joint_degrees.classes import SoftClasses, soft_classes
 from tulle.graphs.synthesis.joint_degrees.mechanisms import JointSmoothSettings
 from tulle.graphs.synthesis.joint_degrees.queries import JointDegreeQuery, joint_degrees
+from tulle.graphs.synthesis.joint_degrees.scores import DegreeScores
 from tulle.graphs.synthesis.model import Statistics
 from tulle.graphs.synthesis.models.topm import TopSettings
 from tulle.graphs.synthesis.models.two_five_k import classes_of_triangles
@@ -266,6 +268,32 @@ def hard_classes(auto: Mechanism) -> Broken:
     )
 
 
+def own_product(auto: Mechanism) -> Broken:
+    """Charge the sum of products of scores for the new edge's product alone."""
+
+    def count(graph: Graph, scores: DegreeScores) -> tuple[int, Fraction]:
+        largest = int(np.abs(scores.parts).max())
+        return scores.measure(graph, STEP), scores.product(largest, largest) / STEP + 1
+
+    def law(laws: Laws, terms: Terms, settings: Parameters, graph: Graph) -> Mapping[str, Law]:
+        spent = spending(settings, "blocks", fixed_known(settings))["correlation"]
+        truth, moves = count(graph, fixed_scores(graph))
+        return {"correlation": laplace(truth, spent, moves)}
+
+    def count_correlation(self: Auto, graph: Graph, scores: DegreeScores) -> tuple[int, Fraction]:
+        return count(graph, scores)
+
+    return broken(
+        auto,
+        "own product",
+        "one more neighbour changes a node's score in the products of all its edges",
+        (synthetic(),),
+        BOTH,
+        law=law,
+        count_correlation=count_correlation,
+    )
+
+
 def eager_core(auto: Mechanism) -> Broken:
     """Let each of three releases about the core spend epsilon twice."""
 
@@ -354,6 +382,7 @@ def model_faults(real: Mapping[str, Mechanism]) -> list[Broken]:
         eager_core(auto),
         true_core(auto),
         hard_classes(auto),
+        own_product(auto),
         broken(
             real["synthetic_topm"],
             "swapped branches",
