@@ -391,6 +391,7 @@ MODEL_CASES: dict[str, SynthesisCase] = {
             synthetic("auto", blocks="no"),
             synthetic("auto", blocks="core"),
             synthetic("auto", parts="edges"),
+            synthetic("auto", parts="correlation"),
         ),
         synthetic("auto", parts="edges"),
         describe_auto,

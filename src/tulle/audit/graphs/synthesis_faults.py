@@ -241,7 +241,9 @@ def one_end_of_auto(auto: Mechanism) -> Broken:
         return {"members": replace(honest, scales=halved, sensitivity=Fraction(1))}
 
     fault = "an edge moves two rows of the table and is charged for one"
-    return broken(auto, "one end", fault, (synthetic(),), BOTH, law=law, member_moves=1)
+    # Without parts that on few nodes never move as far as on many.
+    alone = (synthetic("auto", parts="order"),)
+    return broken(auto, "one end", fault, alone, BOTH, law=law, member_moves=1)
 
 
 _HARD = 2
@@ -276,7 +278,7 @@ def own_product(auto: Mechanism) -> Broken:
         return scores.measure(graph, STEP), scores.product(largest, largest) / STEP + 1
 
     def law(laws: Laws, terms: Terms, settings: Parameters, graph: Graph) -> Mapping[str, Law]:
-        spent = spending(settings, "blocks", fixed_known(settings))["correlation"]
+        spent = spending(settings, "plain", fixed_known(settings))["correlation"]
         truth, moves = count(graph, fixed_scores(graph))
         return {"correlation": laplace(truth, spent, moves)}
 
@@ -287,7 +289,7 @@ def own_product(auto: Mechanism) -> Broken:
         auto,
         "own product",
         "one more neighbour changes a node's score in the products of all its edges",
-        (synthetic(),),
+        (synthetic("auto", parts="correlation"),),
         BOTH,
         law=law,
         count_correlation=count_correlation,
