@@ -195,6 +195,8 @@ WHOLE = [
     tulle.synthetic("auto", parts="edges,order,triangles"),
     tulle.synthetic("auto", parts="reached,stars"),
     tulle.synthetic("auto", parts="mixing"),
+    tulle.synthetic("auto", parts="correlation"),
+    tulle.synthetic("auto", parts="reached,correlation"),
     tulle.synthetic("auto", blocks="yes", parts="order"),
     tulle.synthetic("communities", size=1),
     tulle.synthetic("communities", size=2),
@@ -229,6 +231,7 @@ def test_no_run_on_any_graph_loses_more_than_epsilon(query, nodes):
         "synthetic_auto, full cells only",
         "synthetic_auto, one end",
         "synthetic_auto, hard classes",
+        "synthetic_auto, own product",
         "synthetic_communities, halved degrees",
     ],
 )
@@ -238,7 +241,8 @@ def test_replays_catch_broken_versions(broken):
         # Without parts that on four nodes never move as far as on some larger graph, and with those
         # that are not measured there beside others.
         last = broken.split(", ")[1]
-        parts = {"one end": "order", "hard classes": "mixing"}.get(last, "all")
+        alone = {"one end": "order", "hard classes": "mixing", "own product": "correlation"}
+        parts = alone.get(last, "all")
         query = tulle.synthetic("auto", blocks="yes", parts=parts)
     assert any(loss > float(EPSILON) * 1.01 for loss in losses(BROKEN[broken], query, 4))
 

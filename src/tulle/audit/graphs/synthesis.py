@@ -36,7 +36,13 @@ from tulle.graphs.queries.degrees import DegreeDistribution, Degrees
 from tulle.graphs.spectra.response import induced
 from tulle.graphs.synthesis.auto.budget import Known, guess_known
 from tulle.graphs.synthesis.auto.core import AGAIN, INWARDS, OUTWARDS
-from tulle.graphs.synthesis.auto.model import LADDERS, STEP, mixing_classes, mixing_moves
+from tulle.graphs.synthesis.auto.model import (
+    LADDERS,
+    STEP,
+    correlation_moves,
+    mixing_classes,
+    mixing_moves,
+)
 from tulle.graphs.synthesis.auto.schedule import AutoSettings, spending
 from tulle.graphs.synthesis.edge_counts import (
     closed_picks,
@@ -47,6 +53,7 @@ from tulle.graphs.synthesis.edge_counts import (
     side_counts,
 )
 from tulle.graphs.synthesis.joint_degrees.queries import SoftJointDegreeQuery
+from tulle.graphs.synthesis.joint_degrees.scores import DegreeScores, degree_scores
 from tulle.graphs.synthesis.ladder_counts import ladder_settings
 from tulle.graphs.synthesis.model import ModelSettings, SynthesisModel
 from tulle.graphs.synthesis.models.communities import CommunitySettings, inner_degrees
@@ -220,6 +227,11 @@ def fixed_labels(graph: Graph) -> Any:
     return np.arange(graph.node_count) % 2
 
 
+def fixed_scores(graph: Graph) -> DegreeScores:
+    """Return scores that one more neighbour moves far."""
+    return degree_scores(graph.node_count, 0.7, 0.7)
+
+
 def describe_auto(terms: Terms, settings: Parameters, graph: Graph) -> Description:
     """Describe every part, with what it follows from earlier parts held fixed."""
     return Description(tuple(auto_laws(settings, graph).items()))
@@ -232,7 +244,7 @@ def auto_laws(settings: Parameters, graph: Graph) -> dict[str, Law]:
     schedule = {"no": "plain", "core": "core"}.get(AutoSettings.read(settings).blocks, "blocks")
     epsilon = spending(settings, schedule, fixed_known(settings))
     classes = mixing_classes(graph.node_count)
-    labels = fixed_labels(graph)
+    labels, scores = fixed_labels(graph), fixed_scores(graph)
     # A part is counted only if it is measured.
     counts: dict[str, Callable[[], tuple[Any, int | Fraction]]] = {
         "edges": lambda: (graph.edge_count, 1),
@@ -241,6 +253,7 @@ def auto_laws(settings: Parameters, graph: Graph) -> dict[str, Law]:
         "sequence": lambda: (sorted_sequence(Degrees(), graph), 2),
         "closure": lambda: (closed_picks(graph, FIXED_LIMIT), FIXED_LIMIT + 2),
         "mixing": lambda: (classes.measure(graph, STEP), mixing_moves(classes)),
+        "correlation": lambda: (scores.measure(graph, STEP), correlation_moves(scores)),
         "members": lambda: (member_counts(graph, labels, 2), 2),
         "pairs": lambda: (pair_counts(graph, labels, 2), 1),
         "placeable": lambda: (large_degrees(graph, FIXED_LIMIT), 2),
@@ -378,6 +391,7 @@ MODEL_CASES: dict[str, SynthesisCase] = {
             synthetic("auto", blocks="no"),
             synthetic("auto", blocks="core"),
             synthetic("auto", parts="edges"),
+            synthetic("auto", parts="correlation"),
         ),
         synthetic("auto", parts="edges"),
         describe_auto,

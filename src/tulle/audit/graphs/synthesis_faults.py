@@ -29,6 +29,7 @@ from tulle.audit.graphs.synthesis import (
     core_laws,
     fixed_core,
     fixed_known,
+    fixed_scores,
     laplace,
     true_bits,
 )
@@ -47,6 +48,7 @@ from tulle.graphs.synthesis.estimates.block_mixture import Placed
 from tulle.graphs.synthesis.joint_degrees.classes import SoftClasses, soft_classes
 from tulle.graphs.synthesis.joint_degrees.mechanisms import JointSmoothSettings
 from tulle.graphs.synthesis.joint_degrees.queries import JointDegreeQuery, joint_degrees
+from tulle.graphs.synthesis.joint_degrees.scores import DegreeScores
 from tulle.graphs.synthesis.model import Statistics
 from tulle.graphs.synthesis.models.topm import TopSettings
 from tulle.graphs.synthesis.models.two_five_k import classes_of_triangles
@@ -239,7 +241,9 @@ def one_end_of_auto(auto: Mechanism) -> Broken:
         return {"members": replace(honest, scales=halved, sensitivity=Fraction(1))}
 
     fault = "an edge moves two rows of the table and is charged for one"
-    return broken(auto, "one end", fault, (synthetic(),), BOTH, law=law, member_moves=1)
+    # Without parts that on few nodes never move as far as on many.
+    alone = (synthetic("auto", parts="order"),)
+    return broken(auto, "one end", fault, alone, BOTH, law=law, member_moves=1)
 
 
 _HARD = 2
@@ -263,6 +267,32 @@ def hard_classes(auto: Mechanism) -> Broken:
 
     return broken(
         auto, "hard classes", _STEPS, (synthetic(),), BOTH, law=law, count_mixing=count_mixing
+    )
+
+
+def own_product(auto: Mechanism) -> Broken:
+    """Charge the sum of products of scores for the new edge's product alone."""
+
+    def count(graph: Graph, scores: DegreeScores) -> tuple[int, Fraction]:
+        largest = int(np.abs(scores.parts).max())
+        return scores.measure(graph, STEP), scores.product(largest, largest) / STEP + 1
+
+    def law(laws: Laws, terms: Terms, settings: Parameters, graph: Graph) -> Mapping[str, Law]:
+        spent = spending(settings, "plain", fixed_known(settings))["correlation"]
+        truth, moves = count(graph, fixed_scores(graph))
+        return {"correlation": laplace(truth, spent, moves)}
+
+    def count_correlation(self: Auto, graph: Graph, scores: DegreeScores) -> tuple[int, Fraction]:
+        return count(graph, scores)
+
+    return broken(
+        auto,
+        "own product",
+        "one more neighbour changes a node's score in the products of all its edges",
+        (synthetic("auto", parts="correlation"),),
+        BOTH,
+        law=law,
+        count_correlation=count_correlation,
     )
 
 
@@ -354,6 +384,7 @@ def model_faults(real: Mapping[str, Mechanism]) -> list[Broken]:
         eager_core(auto),
         true_core(auto),
         hard_classes(auto),
+        own_product(auto),
         broken(
             real["synthetic_topm"],
             "swapped branches",

@@ -16,10 +16,11 @@ from tulle.graphs.synthesis.auto.model import (
     LADDERS,
     STEP,
     closure_limit,
+    correlation_moves,
     mixing_classes,
     mixing_moves,
 )
-from tulle.graphs.synthesis.auto.schedule import PARTS, budgets_of, schedule_of
+from tulle.graphs.synthesis.auto.schedule import PARTS, budgets_of, schedule_of, scores_of
 from tulle.graphs.synthesis.edge_counts import (
     closed_picks,
     member_counts,
@@ -119,6 +120,7 @@ def test_every_part_gets_the_noise_that_its_budget_buys(monkeypatch):
         "reached": 2,
         "sequence": 2,
         "closure": limit + 2,
+        "correlation": correlation_moves(scores_of(seen, settings)),
         "mixing": mixing_moves(mixing_classes(400)),
         "members": 2,
         "pairs": 1,

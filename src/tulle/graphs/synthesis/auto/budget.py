@@ -32,7 +32,7 @@ FIRST = ("edges", "order", "triangles")
 
 DEGREES = ("reached", "sequence")
 
-_LAST = ("recount", "stars", "closure", "mixing")
+_LAST = ("recount", "stars", "closure", "correlation", "mixing")
 
 SCHEDULES: Mapping[str, tuple[str, ...]] = {
     "plain": (*DEGREES, *_LAST),
@@ -118,8 +118,10 @@ def gains(known: Known, rest: float, scale: float) -> dict[str, Gain]:
         "stars": Gain(1.8, stars / pairs, 0.0005, 0.002 * scale**1.5),
         # The noise of a few picks, beside all that are joined.
         "closure": Gain(1.6, 6 / max(known.clustering() * count, 1.0), 0.03, 0.3),
+        # A few edges' worth, beside the scores' variance.
+        "correlation": Gain(_TUNING.correlation, 6 / size, 0.01, 0.03),
         # Some dozens of edges' worth, over all classes.
-        "mixing": Gain(4.0, 60 / size, 0.002, 0.3),
+        "mixing": Gain(_TUNING.mixing, 60 / size, 0.002, 0.12),
         # The noise of one node's neighbours in a block, beside its degree.
         "members": Gain(1.0, 1.4 * count / size, 0.1, 0.5),
         "pairs": Gain(0.5, 100 / size, 0.01),

@@ -29,6 +29,7 @@ from tulle.graphs.synthesis.generators.tuning import (
     tune,
 )
 from tulle.graphs.synthesis.joint_degrees.classes import soft_classes
+from tulle.graphs.synthesis.joint_degrees.scores import ScoredEdges
 from tulle.noise.post_processing import Random
 
 _TUNING = TUNING.fit
@@ -57,7 +58,7 @@ def fit_graph(frame: FixedParts, targets: TriangleTargets, random: Random) -> Wh
     circles hang on the rest as they do where people write papers together. Where that reaches
     nearly as much and holds more nodes together, it is taken.
     """
-    joint = joint_of(frame.degrees, targets.mixing, random)
+    joint = joint_of(frame.degrees, targets.mixing, random, targets.correlation)
     products = aim_of(joint)
     nested = fit_nested(frame, joint, targets, _TUNING.reached, random)
     if nested is not None:
@@ -65,7 +66,10 @@ def fit_graph(frame: FixedParts, targets: TriangleTargets, random: Random) -> Wh
         return finish(nested.edges, frame, aims, random)
     if (mixing := targets.mixing) is not None:
         one = FixedParts(frame.degrees, np.zeros_like(frame.blocks), frame.counts[:1, :1] * 0)
-        chance = mixing.table(draw_affinity(one, Knobs(closing=0.0), random), frame.degrees)
+        if targets.correlation is None:
+            chance = mixing.table(draw_affinity(one, Knobs(closing=0.0), random), frame.degrees)
+        else:
+            chance = joint.table(mixing.classes)
         targets = targets._replace(mixing=mixing.shrunk(chance))
     search = _Search(frame, targets, random)
     best = search.run()
@@ -97,15 +101,20 @@ def largest_part(edges: Wholes, nodes: int) -> int:
     return int(np.bincount(connected_components(links, directed=False)[1]).max())
 
 
-def joint_of(degrees: Wholes, mixing: MixingCounts | None, random: Random) -> JointDegrees:
-    """Return the joint degrees that the mixing says; those of chance where it says nothing."""
+def joint_of(
+    degrees: Wholes,
+    mixing: MixingCounts | None,
+    random: Random,
+    correlation: ScoredEdges | None = None,
+) -> JointDegrees:
+    """Return the joint degrees that both say; those of chance where they say nothing."""
     classes = (
         soft_classes(max(len(degrees), 2), _TUNING.coarse) if mixing is None else mixing.classes
     )
     if mixing is None:
         nothing = np.zeros((classes.count, classes.count))
-        return fit_joint(degrees, nothing, math.inf, classes, random)
-    return fit_joint(degrees, mixing.wanted, mixing.noise, classes, random)
+        return fit_joint(degrees, nothing, math.inf, classes, random, correlation)
+    return fit_joint(degrees, mixing.wanted, mixing.noise, classes, random, correlation)
 
 
 def aim_of(joint: JointDegrees) -> Aim:

@@ -38,6 +38,7 @@ from tulle.graphs.synthesis.auto.schedule import (
     ranges_of,
     ranks_of,
     schedule_of,
+    scores_of,
     size_of_core,
     smoothing_of,
 )
@@ -54,6 +55,7 @@ from tulle.graphs.synthesis.generators.affinity import FixedParts
 from tulle.graphs.synthesis.generators.mixing import MixingCounts
 from tulle.graphs.synthesis.generators.tuning import Target, TriangleTargets
 from tulle.graphs.synthesis.joint_degrees.classes import SoftClasses, soft_classes, unpack
+from tulle.graphs.synthesis.joint_degrees.scores import DegreeScores, ScoredEdges
 from tulle.graphs.synthesis.ladder_counts import draw_count
 from tulle.graphs.synthesis.model import ModelSettings, Statistics, SynthesisModel
 from tulle.graphs.synthesis.query import Synthetic
@@ -62,7 +64,7 @@ from tulle.noise.charge import LaplaceCharge, charge
 from tulle.noise.post_processing import Random
 
 STEP = Fraction(1, 1024)
-"""The lattice of edges between classes of degrees."""
+"""The lattice of edges between classes of degrees, and of products of scores."""
 
 LADDERS: Mapping[str, ProfiledCount] = {
     "triangles": triangles(),
@@ -89,15 +91,16 @@ class Auto(SynthesisModel):
     communities of a core of nodes would rise out of the noise, and whether most other nodes could
     be placed; if so, blocks are found there (:mod:`tulle.graphs.synthesis.auto.core`). Budget that
     is not spent so goes to the rest: degrees along both axes of their curve, triangles, pairs of
-    edges that meet (variance of degrees), picked pairs that are joined (clustering) and edges
-    between classes of degrees (assortativity). The generator turns knobs until a graph with these
-    degrees and blocks shows the private counts.
+    edges that meet (variance of degrees), picked pairs that are joined (clustering), how alike the
+    degrees of joined nodes are and edges between classes of degrees (assortativity). The generator
+    turns knobs until a graph with these degrees and blocks shows the private counts.
 
     Guarantee:
         Pure epsilon per edge. The parts add up to epsilon; each adds noise to a count that one
         edge moves by at most: edges, order and pairs 1; placeable, ranks, reached, sequence and
-        members 2; closure its limit + 2; mixing what ``mixing_moves`` says; triangles and stars
-        are drawn from ladders (see ``smoothed_ladder``). The part core releases three things, about
+        members 2; closure its limit + 2; mixing and correlation what ``mixing_moves`` and
+        ``correlation_moves`` say; triangles and stars are drawn from ladders (see
+        ``smoothed_ladder``). The part core releases three things, about
         pairs within, across and outside a core: an edge is in one of them, and each has all of
         its budget.
         Which schedule is used, the core, the blocks and the limits follow from public facts and
@@ -211,6 +214,8 @@ class Auto(SynthesisModel):
         if "closure" in parts:
             limit = closure_limit(seen, settings)
             noisy("closure", closed_picks(graph, limit), limit + 2)
+        if "correlation" in parts:
+            noisy("correlation", *self.count_correlation(graph, scores_of(seen, settings)))
         if "mixing" in parts:
             classes = mixing_classes(graph.node_count)
             noisy("mixing", *self.count_mixing(graph, classes))
@@ -224,6 +229,10 @@ class Auto(SynthesisModel):
     def count_mixing(self, graph: Graph, classes: SoftClasses) -> tuple[Wholes, Fraction]:
         """Return the edges between classes of degrees, and how far one edge moves them."""
         return classes.measure(graph, STEP), mixing_moves(classes)
+
+    def count_correlation(self, graph: Graph, scores: DegreeScores) -> tuple[int, Fraction]:
+        """Return the sum, over edges, of products of scores, and how far one edge moves it."""
+        return scores.measure(graph, STEP), correlation_moves(scores)
 
     def find_core(
         self,
@@ -279,6 +288,11 @@ def mixing_moves(classes: SoftClasses) -> Fraction:
     return classes.sensitivity() / STEP + classes.cells
 
 
+def correlation_moves(scores: DegreeScores) -> Fraction:
+    """Return the most that one edge moves the rounded sum of products of scores."""
+    return scores.sensitivity() / STEP + 1
+
+
 def degrees_of(seen: Statistics, settings: Parameters) -> Wholes:
     """Return the degree sequence, descending, that the noisy curves say."""
     nodes = AutoSettings.read(settings).nodes
@@ -301,7 +315,7 @@ def degrees_of(seen: Statistics, settings: Parameters) -> Wholes:
 
 def targets_of(seen: Statistics, settings: Parameters) -> TriangleTargets:
     """Return what the generated graph should show, with the noise in it."""
-    tried = closed = mixing = None
+    tried = closed = mixing = correlation = None
     limit = 1
     if "triangles" in seen:
         tried = triangles_of(seen, settings)
@@ -314,7 +328,12 @@ def targets_of(seen: Statistics, settings: Parameters) -> TriangleTargets:
         scale = float(mixing_moves(classes) * STEP / budget(settings, seen, "mixing"))
         wanted = unpack(seen["mixing"] * float(STEP), classes.count)
         mixing = MixingCounts(classes, wanted, math.sqrt(2) * scale)
-    return TriangleTargets(tried, closed, limit, mixing)
+    if "correlation" in seen:
+        scores = scores_of(seen, settings)
+        scale = float(correlation_moves(scores) * STEP / budget(settings, seen, "correlation"))
+        value = float(seen["correlation"] * STEP)
+        correlation = ScoredEdges(scores, value, math.sqrt(2) * scale)
+    return TriangleTargets(tried, closed, limit, mixing, correlation)
 
 
 def triangles_of(seen: Statistics, settings: Parameters) -> Target:

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from tulle.core.arrays import Floats
 from tulle.core.mechanism import Parameters
 from tulle.core.validate import rational
 from tulle.graphs.mechanisms.isotonic import decreasing
@@ -44,6 +45,7 @@ from tulle.graphs.synthesis.auto.core import (
 )
 from tulle.graphs.synthesis.auto.tuning import TUNING
 from tulle.graphs.synthesis.estimates.blocks import chance_modularity, find_blocks, square_of
+from tulle.graphs.synthesis.joint_degrees.scores import DegreeScores, degree_scores
 from tulle.graphs.synthesis.model import ModelSettings, Statistics
 
 _TUNING = TUNING.schedule
@@ -56,6 +58,7 @@ PARTS = (
     "sequence",
     "stars",
     "closure",
+    "correlation",
     "mixing",
 )
 
@@ -144,17 +147,39 @@ def known_of(seen: Statistics, settings: Parameters) -> Known:
     known = guess_known(nodes, edges)
     if "reached" not in seen:
         return _counted(known, seen, settings)
-    # Enough to divide a budget by: how many nodes reach each degree, summed up.
+    reaching, first, second = _reaching(seen)
+    degree = np.arange(1.0, len(reaching) + 1)
+    squares = float(reaching @ (2 * degree - 1))
+    known = known._replace(largest=first, second=second, squares=squares)
+    return _counted(known, seen, settings)
+
+
+def _reaching(seen: Statistics) -> tuple[Floats, float, float]:
+    """Return about how many nodes reach each degree, and the largest two degrees.
+
+    Enough to divide a budget by.
+    """
     reaching = np.maximum(decreasing(seen["reached"]), 0.0)
     first, second = (float(max((reaching >= rank).sum(), 1)) for rank in (0.5, 1.5))
     if "sequence" in seen:
         first, second = (max(float(one), 1.0) for one in decreasing(seen["sequence"])[:2])
     # Beyond the largest degree there is noise alone.
-    reaching = reaching[: round(first)]
-    degree = np.arange(1.0, len(reaching) + 1)
-    squares = float(reaching @ (2 * degree - 1))
-    known = known._replace(largest=first, second=second, squares=squares)
-    return _counted(known, seen, settings)
+    return reaching[: round(first)], first, second
+
+
+def scores_of(seen: Statistics, settings: Parameters) -> DegreeScores:
+    """Return the scores of degrees: over the bulk of those that ends of edges have."""
+    nodes = AutoSettings.read(settings).nodes
+    middle, deviation = math.log(max(4 * int(seen["edges"]) / max(nodes, 1), 1.0)), 1.0
+    if "reached" in seen:
+        reaching, _, _ = _reaching(seen)
+        degree = np.arange(1.0, len(reaching) + 1)
+        ends = degree * -np.diff(np.append(reaching, 0.0))
+        if (total := float(ends.sum())) > 0:
+            middle = float(ends @ np.log(degree)) / total
+            deviation = math.sqrt(float(ends @ (np.log(degree) - middle) ** 2) / total)
+    width = max(TUNING.model.reach * deviation, TUNING.model.narrowest)
+    return degree_scores(nodes, middle, width)
 
 
 def _counted(known: Known, seen: Statistics, settings: Parameters) -> Known:

@@ -23,6 +23,12 @@ class BudgetTuning:
     """A smaller part than this is not measured at all."""
     nominal: float = 0.3
     """A part is judged by the noise that it would have with so much of what is left."""
+    correlation: float = 2.0
+    mixing: float = 2.5
+    """What the correlation of degrees and edges between their classes weigh.
+
+    Chosen with ``ModelTuning.reach`` on the networks that ``joint_fit.Tuning.usual`` names.
+    """
     hopeless: float = 0.3
     """A part whose weight falls to so little, for its noise, is not measured."""
 
@@ -106,6 +112,10 @@ class ModelTuning:
     """At least this much of epsilon is left after the degrees."""
     ratio: Fraction = Fraction(4)
     """How far apart classes of degrees are: finer ones have more noise than they tell."""
+    reach: float = 1.5
+    """Over how many deviations of the degrees, as logarithms, scores go from 0 to 1;"""
+    narrowest: float = 0.7
+    """and over which logarithm at least."""
     noisy_picks: float = 0.03
     """How much noise, beside all picked pairs that are joined, a larger limit may bring."""
     fewest_in_order: int = 4

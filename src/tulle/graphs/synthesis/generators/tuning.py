@@ -22,6 +22,7 @@ from tulle.graphs.synthesis.generators.swapping import (
     swap_edges,
     weigh_triangles,
 )
+from tulle.graphs.synthesis.joint_degrees.scores import ScoredEdges
 from tulle.noise.post_processing import Random
 
 
@@ -39,7 +40,8 @@ class TriangleTargets(NamedTuple):
     closure: Target | None
     closure_limit: int
     mixing: MixingCounts | None
-    """The sum, over edges, of the product of the degrees of both ends."""
+    correlation: ScoredEdges | None = None
+    """How alike the degrees of joined nodes are."""
 
 
 _STAGES = np.array(
