@@ -3,17 +3,20 @@ from __future__ import annotations
 import copy
 import json
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from datetime import date
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import tulle
 from tulle.core.errors import SealedError
 from tulle.core.source import Source
+from tulle.ledger.answer import check_stand_in
 from tulle.ledger.chain import Head
 from tulle.ledger.store import Store
 from tulle.noise import SeededSource
@@ -215,6 +218,40 @@ def test_like_changes_the_prediction_and_the_split(friends: tulle.Graph) -> None
     assert plain.parts[0].guarantee != guided.parts[0].guarantee
     assert guided.stand_in is not None
     assert "like=" in guided.stand_in
+
+
+def made_of_one(friends: tulle.Graph) -> Iterator[tuple[tulle.Dataset, tulle.Dataset]]:
+    """Yield datasets of the same records, as a custodian would make one of the other."""
+    yield friends, friends.with_attributes(nodes={"team": ["a"] * friends.node_count})
+    dated = tulle.Graph.from_edges([(0, 1), (1, 2)], nodes=3, times=["2026-01-05", "2026-02-05"])
+    january = dated.of_days(date(2026, 1, 1), date(2026, 1, 31))
+    yield dated, january
+    told = dated.with_attributes(nodes={"team": ["a", "b", "b"]})
+    yield january, told.of_days(date(2026, 2, 1), date(2026, 2, 28))
+    trips = pa.table(
+        {"who": [1, 2], "start": ["a", "b"], "end": ["b", "b"], "day": [date(2026, 1, 5)] * 2}
+    )
+    database = tulle.Database.from_tables(
+        {"trip": trips}, owners={"trip": "who"}, times={"trip": "day"}
+    )
+    yield database, database.without("trip", 1)
+    yield database.under("participant-day"), database
+    yield tuple(  # type: ignore[misc]
+        tulle.Contributions.from_query(
+            database, "SELECT start, end FROM trip", rows=["a", "b"], columns=columns
+        )
+        for columns in (["a", "b"], ["b"])
+    )
+    yield database, tulle.Contributions.from_query(database, "SELECT start, end FROM trip")
+
+
+def test_what_is_made_of_the_data_is_not_its_stand_in(friends: tulle.Graph) -> None:
+    for one, other in made_of_one(friends):
+        for data, stand_in in ((one, other), (other, one)):
+            with pytest.raises(tulle.InputError, match="the dataset itself"):
+                check_stand_in(data, tulle.edges(), stand_in)
+    again = tulle.Graph.from_edges(friends.edges(), nodes=friends.node_count)
+    check_stand_in(friends, tulle.edges(), again)
 
 
 def test_the_data_is_not_its_own_stand_in(

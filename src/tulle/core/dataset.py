@@ -39,8 +39,15 @@ class Dataset(ABC):
     units: ClassVar[tuple[str, ...]]
     """Names of the units that this kind of data can be protected under."""
 
+    _origin: object
+
     stands_for: float = 1.0
     """How many real participants each one stands for: above 1 in large made-up data alone."""
+
+    @property
+    def origin(self) -> object:
+        """What all datasets share that were made of the same records, and no others."""
+        return vars(self).setdefault("_origin", object())
 
     @abstractmethod
     def facts(self, unit: Unit) -> Facts:

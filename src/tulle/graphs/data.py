@@ -171,7 +171,7 @@ class Graph(Dataset):
         labels = self._labels
         nodes = self.node_count if labels is None or records.numbered else labels.tolist()
         made = Graph._of_records(records, nodes=nodes)
-        made._labels, made._declared = labels, self._declared
+        made._labels, made._declared, made._origin = labels, self._declared, self.origin
         return made
 
     @classmethod

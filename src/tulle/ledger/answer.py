@@ -121,11 +121,12 @@ def check_stand_in(dataset: Dataset, query: Query, like: Dataset | None) -> None
     Whether two datasets have the same records is not looked at: that would tell about them.
 
     Raises:
-        InputError: when it is the same object, or no dataset.
+        InputError: when it is the same object, was made of it, or is no dataset.
     """
     if like is not None and not isinstance(like, Dataset):
         raise InputError(f"like= is a dataset that is public; got {type(like).__name__}.")
-    if any(one is dataset for one in (like, *_datasets(query))):
+    given = [*([] if like is None else [like]), *_datasets(query)]
+    if any(one.origin is dataset.origin for one in given):
         raise InputError(
             "The stand-in is the dataset itself: what is planned on it would be read off its "
             "records, and no epsilon covers that. Give like= (or reference=) other data that is "

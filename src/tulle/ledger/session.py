@@ -46,7 +46,6 @@ class Session:
     def __init__(self, ledger: Ledger, account: Account, dataset: Dataset) -> None:
         self._ledger = ledger
         self._account = account
-        self._given = dataset
         # Of a budget that renews, with a unit of a period: the present period's records alone.
         self._dataset = account.divided(dataset)
 
@@ -110,8 +109,7 @@ class Session:
         return replace(plan, account=self._ledger.price_words(self.name, plan))
 
     def _plan(self, query: Query, *, like: Dataset | None = None, **asked: Any) -> Plan:
-        for data in (self._given, self._dataset):
-            check_stand_in(data, query, like)
+        check_stand_in(self._dataset, query, like)
         composed = self._account.filter.composes
         return plan_for(self._dataset, query, unit=self.unit, like=like, **asked, composed=composed)
 

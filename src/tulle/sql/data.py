@@ -294,6 +294,10 @@ class Database(Dataset):
             )
         return known
 
+    @property
+    def origin(self) -> object:
+        return self._engine
+
     def public_side(self, unit: str | Unit) -> Database:
         """Return the database as its schema is under the unit."""
         return self.under(Unit.of(unit))

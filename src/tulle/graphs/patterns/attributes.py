@@ -67,6 +67,7 @@ class AttributedGraph(Graph):
         whole._indptr, whole._indices = graph.csr()
         whole._labels, whole._dropped = graph._labels, graph.dropped
         whole._declared, whole._header = graph._declared, graph._header
+        whole._origin = graph.origin
         by_number = (
             nodes if isinstance(nodes, Mapping) or nodes is None else _by_label(graph, nodes)
         )

@@ -276,6 +276,7 @@ class Contributions(Dataset):
         held: Contributions = registry.find("data", "contributions")["query"](
             source, rows=rows, columns=columns, support=support, outside=outside
         )
+        held._origin = database.origin
         return held
 
     # --- custodian side ---------------------------------------------------------------------
