@@ -27,7 +27,8 @@ class BudgetTuning:
     mixing: float = 2.5
     """What the correlation of degrees and edges between their classes weigh.
 
-    Chosen with ``ModelTuning.reach`` on the networks that ``joint_fit.Tuning.usual`` names.
+    Chosen with ``ModelTuning.reach`` on the networks that ``joint_fit.Tuning`` names, polblogs and
+    one more part of facebook_combined, by all six measures of ``benchmarks.synthetic_ratios``.
     """
     hopeless: float = 0.3
     """A part whose weight falls to so little, for its noise, is not measured."""

@@ -18,18 +18,19 @@ ROUNDS = 40
 
 @dataclass(frozen=True)
 class Tuning:
-    """How far noisy numbers are believed."""
+    """How far noisy numbers are believed.
+
+    ``usual`` and ``doubt_beside`` were chosen by the correlation of the joint degrees alone, on
+    enron-core-simplices, two parts of facebook_combined and random parts of ca-HepPh, ca-AstroPh
+    and email-Enron; what chose ``doubt`` is not on record.
+    """
 
     doubt: float = 4.0
     """By how much more than noise alone cells are drawn towards chance,"""
     doubt_beside: float = 16.0
     """and towards what a correlation says, which is nearer."""
     usual: float = 0.4
-    """How far correlations of degrees are from chance in networks.
-
-    Chosen with ``doubt_beside`` on enron-core-simplices, two parts of facebook_combined and random
-    parts of ca-HepPh, ca-AstroPh and email-Enron, by the correlation of the joint degrees alone.
-    """
+    """How far correlations of degrees are from chance in networks."""
     steepest: float = 8.0
     """The strongest slant."""
     halvings: int = 12
