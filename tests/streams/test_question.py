@@ -396,3 +396,26 @@ def test_other_owners_or_times_are_another_stream(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="declared otherwise"):
         tulle.Stream.again(last)
     assert len(ledger.debits("trips")) == 1
+
+
+def test_a_streams_guarantee_says_which_functions_its_question_vouches_for(tmp_path: Path) -> None:
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE trips (rider BIGINT, day DATE, fare DOUBLE)")
+    connection.execute("CREATE MACRO twice(x) AS 2 * x")
+    data = tulle.Database.connect(connection, owners={"trips": "rider"}, times={"trips": "day"})
+    text = "SELECT COUNT(*) FROM trips WHERE twice(fare) > 3"
+    stream = tulle.Stream(
+        study_of(tmp_path / "study.ledger", data),
+        tulle.sql(text, functions=["twice"]),
+        **TERMS,
+        **CALENDAR,
+    )
+    said = "twice(...) follows from its arguments alone, as the question says"
+    assert said in stream.advance().guarantee.assumptions
+    plain = tulle.Stream(
+        study_of(tmp_path / "other.ledger", data),
+        tulle.sql(text.replace("twice(fare)", "fare")),
+        **TERMS,
+        **CALENDAR,
+    )
+    assert said not in plain.advance().guarantee.assumptions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from inspect import isabstract, signature
@@ -19,6 +19,18 @@ Shape = Literal["scalar", "vector", "object"]
 Operator = Literal["+", "-", "*", "/"]
 Tree = Any
 """An expression as nested lists: [sign, left, right], a leaf's text, or {"number": text}."""
+
+
+def vouched(functions: Iterable[str]) -> tuple[str, ...]:
+    """Return what a question assumes that vouches for functions of the database's own.
+
+    Example:
+        >>> vouched(["level"])
+        ('level(...) follows from its arguments alone, as the question says',)
+    """
+    return tuple(
+        f"{name}(...) follows from its arguments alone, as the question says" for name in functions
+    )
 
 
 @dataclass(frozen=True)
@@ -125,6 +137,10 @@ class Query(ABC):
         Plans compare both routes: noise on the answer itself, and noise on the parts.
         """
         return None
+
+    def assumptions(self) -> tuple[str, ...]:
+        """Return in words what a guarantee rests on if this is asked, beside what is checked."""
+        return ()
 
     def limits(self) -> tuple[float, float]:
         """Return public ends between which the true answer lies."""

@@ -186,7 +186,10 @@ def _plan(
         kind=held.dataset.kind,
         facts=held.facts,
         public=held.public,
-        assumptions=held.dataset.assumptions(held.unit),
+        assumptions=(
+            *held.dataset.assumptions(held.unit),
+            *(said for part in (query, *query.parts()) for said in part.assumptions()),
+        ),
         unit=held.unit,
         epsilon=epsilon,
         delta=delta,

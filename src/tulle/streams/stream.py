@@ -46,7 +46,7 @@ from tulle.core.guarantee import Guarantee, epsilon_of_rho, largest_rho
 from tulle.core.labels import Labels
 from tulle.core.period import Day
 from tulle.core.public import public
-from tulle.core.query import Query
+from tulle.core.query import Query, vouched
 from tulle.core.release import Release
 from tulle.core.source import Source
 from tulle.core.unit import Unit
@@ -530,9 +530,9 @@ def make_terms(
         most = largest_rho_alone(wanted, allowed, Fraction(squared))
     variance = -(-squared // (2 * most))
     rho = Fraction(squared, 2 * variance)
-    assumptions: tuple[str, ...] = ()
+    assumptions = vouched((declared.asked or {}).get("functions", ()))
     if unit == "participant" and periods < declared.steps:
-        assumptions = (
+        assumptions += (
             f"nobody has records in more than {periods} of {counted(declared.steps, 'step')}, or "
             "none comes or changes after its step was released (people count in their first "
             f"{counted(periods, 'step')})",

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.sql.sql_worlds import connect, random_world, take_away
 
+import tulle
 from tulle.core.errors import InputError, QueryError
 from tulle.sql.data import Database
 from tulle.sql.engines.base import EngineError
@@ -204,6 +205,28 @@ def test_an_allowed_function_is_run() -> None:
     plain = sql("SELECT SUM(minutes) FROM visit")
     assert question.truth(database) == 2 * plain.truth(database)
     assert relation_of(database, question).total == 2 * plain.truth(database)
+
+
+VOUCHED = (
+    "SELECT SUM(double_it(minutes)) FROM visit",
+    "SELECT COUNT(*) AS n, SUM(double_it(minutes)) AS total FROM visit",
+    "SELECT COUNT(*) FROM visit WHERE double_it(minutes) > 4",
+)
+
+
+@pytest.mark.parametrize("text", VOUCHED)
+def test_guarantees_say_which_functions_a_question_vouches_for(text: str) -> None:
+    database = connect(random_world(1))
+    database._engine._connection.execute("CREATE MACRO double_it(x) AS 2 * x")  # type: ignore[attr-defined]
+    terms: dict[str, Any] = {"unit": "participant", "epsilon": 1, "delta": 1e-6}
+    said = "double_it(...) follows from its arguments alone, as the question says"
+    for question in (
+        sql(text, functions=["double_it"]),
+        2 * sql(VOUCHED[0], functions=["double_it"]),
+    ):
+        assert said in tulle.plan(database, question, **terms).guarantee.assumptions
+    plain = sql(text.replace("double_it(minutes)", "minutes"), functions=["double_it"])
+    assert said not in tulle.plan(database, sql(plain.text), **terms).guarantee.assumptions
 
 
 def test_postgresql_refuses_casts_that_can_fail() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tulle.core.errors import MissingExtraError, QueryError, raise_alone
 from tulle.core.logs import quiet
-from tulle.core.query import Query
+from tulle.core.query import Query, vouched
 
 
 class SqlQuestion(Query):
@@ -39,6 +39,9 @@ class SqlQuestion(Query):
     def line(self) -> str:
         """The statement on one line, without comments, for reading."""
         return str(self.tree.sql(dialect=self.dialect, comments=False))
+
+    def assumptions(self) -> tuple[str, ...]:
+        return vouched(self.functions)
 
     @property
     def _lists(self) -> dict[str, list[Any]]:
