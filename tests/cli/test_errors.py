@@ -144,7 +144,7 @@ def test_a_question_that_no_mechanism_answers_per_node(run: Run, friends: Path) 
         (("--mechanism", "smoothed_ladder", "--option", "spread_share"), "NAME=VALUE"),
         (("--mechanism", "smoothed_ladder", "--option", "spread_share=2"), "at most 0.9"),
         (("--delta", "-1"), "delta"),
-        (("--delta", "1"), "below 1"),
+        (("--delta", "1"), "at most 0.999999999"),
         (("--delta", "nan"), "finite"),
         (("--nodes", "-4"), "nodes"),
         (("--nodes", "10"), ""),

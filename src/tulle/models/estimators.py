@@ -366,9 +366,9 @@ def _refuse_learned_steps() -> None:
             learned |= dict.fromkeys(_learning([caller.transformer]))
         elif not isinstance(caller, _PrivateEstimator | GridSearchCV | RandomizedSearchCV):
             raise InputError(
-                f"{type(caller).__name__} fits this model to what it makes of the records: some "
-                "may be there several times, be chosen, or have come from another model, and no "
-                "epsilon covers that. Fit this model by itself, to the records as they are."
+                f"This model would be fitted by {type(caller).__name__}, to what that makes of the "
+                "records: some may be there several times, be chosen, or have come from another "
+                "model, and no epsilon covers that. Fit it by itself, to the records as they are."
             )
     if learned:
         raise InputError(
