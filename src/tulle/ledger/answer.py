@@ -186,10 +186,7 @@ def _plan(
         kind=held.dataset.kind,
         facts=held.facts,
         public=held.public,
-        assumptions=(
-            *held.dataset.assumptions(held.unit),
-            *(said for part in (query, *query.parts()) for said in part.assumptions()),
-        ),
+        assumptions=held.dataset.assumptions(held.unit),
         unit=held.unit,
         epsilon=epsilon,
         delta=delta,

@@ -73,7 +73,8 @@ def make_plan(
         like, described = _stand_in(kind, unit, facts)
     else:
         described = GIVEN
-    terms = Terms(query, unit, epsilon, delta, facts, tuple(assumptions), composed)
+    said = (each for part in (query, *query.parts()) for each in part.assumptions())
+    terms = Terms(query, unit, epsilon, delta, facts, (*assumptions, *said), composed)
     if isinstance(query, Expression):
         return _plan_expression(query, terms, mechanism, like, described, options or {})
     if isinstance(query, Composite):
