@@ -167,6 +167,22 @@ class Centring(TransformerMixin, BaseEstimator):
         return X - self.mean_
 
 
+class CentringAtOnce(Centring):
+    """A transformer that says of itself that nothing is fitted."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        return tags
+
+    def transform(self, X):  # noqa: N803
+        return centred(X)
+
+
+def centred(values):
+    return values - values.mean(axis=0)
+
+
 FROZEN = FrozenEstimator(StandardScaler().fit(np.random.default_rng(5).random((20, 2))))
 
 
@@ -185,6 +201,10 @@ FROZEN = FrozenEstimator(StandardScaler().fit(np.random.default_rng(5).random((2
         (Normalizer(), None),
         (PolynomialFeatures(2), None),
         (FunctionTransformer(np.sqrt), None),
+        (FunctionTransformer(), None),
+        (FunctionTransformer(centred), "FunctionTransformer"),
+        (FrozenEstimator(FunctionTransformer(centred)), "FrozenEstimator"),
+        (CentringAtOnce(), "CentringAtOnce"),
         (FROZEN, None),
         (make_column_transformer((Normalizer(), [0]), remainder="passthrough"), None),
         ("passthrough", None),
@@ -200,7 +220,7 @@ def test_a_step_that_learns_from_the_records_is_refused(step, named):
             continue
         with pytest.raises(InputError, match=f"{named} in front of this model learns"):
             pipeline.fit(features, target)
-        search = GridSearchCV(pipeline, {"memory": [None]}, cv=2, error_score="raise")
+        search = GridSearchCV(pipeline, {"memory": [None]}, cv=2, refit=False, error_score="raise")
         with pytest.raises(InputError, match=f"{named} in front"):
             search.fit(features, target)
 
@@ -211,13 +231,30 @@ def test_a_learned_scale_of_the_target_is_refused():
     with pytest.raises(InputError, match="MinMaxScaler in front"):
         TransformedTargetRegressor(model, transformer=MinMaxScaler()).fit(features, target)
     TransformedTargetRegressor(model, func=np.sqrt, inverse_func=np.square).fit(features, target)
+    centring = TransformedTargetRegressor(
+        model, func=centred, inverse_func=np.square, check_inverse=False
+    )
+    with pytest.raises(InputError, match="FunctionTransformer in front"):
+        centring.fit(features, target)
 
 
-HANDS_ON = {"GridSearchCV", "RandomizedSearchCV", "Pipeline", "TransformedTargetRegressor"}
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_search_chooses_no_settings_by_scores_without_noise(jobs):
+    features, target = data()
+    model = LinearRegression(**PRIVATE, target_bounds=(0, 1))
+    search = GridSearchCV(model, {"gamma": [0.5, 1]}, cv=2, n_jobs=jobs, error_score="raise")
+    with pytest.raises(InputError, match="choose the settings of this model by its true scores"):
+        search.fit(features, target)
+    assert not hasattr(getattr(search, "best_estimator_", None), "model_")
+    search.set_params(refit=False).fit(features, target)
+    assert len(search.cv_results_["params"]) == 2
+
+
+HANDS_ON = {"Pipeline", "TransformedTargetRegressor"}
 """Estimators that fit another one to the records as they are, or whose steps are looked at."""
 
 
-def wrapped(kind, **more):
+def wrapped(kind, jobs):
     """Return an estimator of scikit-learn around a private one, or None if it takes none."""
     takes = set(inspect.signature(kind).parameters)
     private = (
@@ -240,18 +277,20 @@ def wrapped(kind, **more):
         "min_samples": 10,
         "random_state": 1,  # a codebook of constants alone would fit no model at all
         "transformer_list": [("a", private)],
+        "n_jobs": jobs,
     }
     if not takes & {"estimators", "final_estimator", "estimator", "regressor", "steps"}:
         return None
-    return kind(**{name: value for name, value in given.items() if name in takes}, **more)
+    return kind(**{name: value for name, value in given.items() if name in takes})
 
 
-def test_whatever_scikit_learn_has_around_a_model_is_refused_or_hands_on_the_records():
+@pytest.mark.parametrize("jobs", [None, pytest.param(2, marks=pytest.mark.slow)])
+def test_whatever_scikit_learn_has_around_a_model_is_refused_or_hands_on_the_records(jobs):
     features, target = data()
     labels = (target > 0.5).astype(int)
     seen, fitted = 0, set()
     for name, kind in all_estimators():
-        made = wrapped(kind)
+        made = wrapped(kind, jobs)
         if made is None or issubclass(kind, ClusterMixin) or "Halving" in name:
             continue
         many = name.startswith(("MultiOutput", "RegressorChain", "ClassifierChain"))
@@ -264,7 +303,7 @@ def test_whatever_scikit_learn_has_around_a_model_is_refused_or_hands_on_the_rec
             seen += "no epsilon covers" in str(error)
         else:
             fitted.add(name)
-    assert fitted <= HANDS_ON
+    assert fitted <= HANDS_ON | ({"SequentialFeatureSelector"} if jobs else set())  # keeps no model
     assert seen >= 12
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -29,7 +30,7 @@ try:
     from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
     from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
     from sklearn.pipeline import FeatureUnion, Pipeline
-    from sklearn.preprocessing import PolynomialFeatures
+    from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 except ImportError:
@@ -353,7 +354,7 @@ def _refuse_learned_steps() -> None:
     Whoever calls ``fit`` is looked for up the stack. A step of a pipeline before this one has been
     fitted to the records without noise, and the model gives away what it learned. Any other
     estimator that fits this one may have repeated, chosen or changed records in view of all of
-    them; only a search, which hands on records as they are, is known not to.
+    them; only a search that keeps none of its models is known not to.
 
     Raises:
         InputError: naming the kinds of the steps or the estimator, and nothing that they learned.
@@ -363,34 +364,55 @@ def _refuse_learned_steps() -> None:
         if isinstance(caller, Pipeline):
             learned |= dict.fromkeys(_learning(step for _, step in caller.steps[:-1]))
         elif isinstance(caller, TransformedTargetRegressor):
-            learned |= dict.fromkeys(_learning([caller.transformer]))
-        elif not isinstance(caller, _PrivateEstimator | GridSearchCV | RandomizedSearchCV):
+            learned |= dict.fromkeys(_learning([caller.transformer_]))
+        elif isinstance(caller, GridSearchCV | RandomizedSearchCV):
+            if caller.refit:
+                raise InputError(
+                    f"{type(caller).__name__} would choose the settings of this model by its true "
+                    "scores, which have no noise, and no epsilon covers that. Choose settings on "
+                    "public data; with refit=False scores are shown to you alone, and none is "
+                    "chosen."
+                )
+        elif not isinstance(caller, _PrivateEstimator):
+            named = caller if isinstance(caller, str) else type(caller).__name__
             raise InputError(
-                f"This model would be fitted by {type(caller).__name__}, to what that makes of the "
-                "records: some may be there several times, be chosen, or have come from another "
-                "model, and no epsilon covers that. Fit it by itself, to the records as they are."
+                f"This model would be fitted by {named}, to what that makes of the records: some "
+                "may be there several times, be chosen, or have come from another model, and no "
+                "epsilon covers that. Fit it by itself, to the records as they are."
             )
     if learned:
         raise InputError(
-            f"{', '.join(learned)} in front of this model learns from the same records, and no "
-            "epsilon covers what it learns. Leave it out: bounds= are in the columns' own units, "
-            "and values are scaled by them. Or fit it to public data and freeze it with "
+            f"{', '.join(learned)} in front of this model learns from the same records, or may, "
+            "and no epsilon covers what it learns. Leave it out: bounds= are in the columns' own "
+            "units, and values are scaled by them. Or fit it to public data and freeze it with "
             "sklearn.frozen.FrozenEstimator."
         )
 
 
-def _callers() -> Iterator[BaseEstimator]:
-    """Yield the estimators whose methods lead here.
+_HANDING_ON = re.compile(r"sklearn\.(base|pipeline|compose|utils|model_selection)\b")
+"""The parts of scikit-learn whose functions may lead here: they hand on records as they are."""
 
-    Ensembles may call from another process, where their functions hold them by other names.
+
+def _callers() -> Iterator[BaseEstimator | str]:
+    """Yield the estimators whose methods lead here, and functions that fit for one.
+
+    Called from another process, those functions hold it by another name, or not at all.
     """
     frame = sys._getframe(1)
     while (frame := frame.f_back) is not None:  # type: ignore[assignment]
-        found = frame.f_locals
-        named = str(frame.f_globals.get("__name__")).startswith("sklearn.ensemble.")
-        for held in [*found.values()] if named else [found.get("self")]:
-            if isinstance(held, BaseEstimator):
-                yield held
+        held = frame.f_locals.get("self")
+        module = str(frame.f_globals.get("__name__"))
+        if isinstance(held, BaseEstimator):
+            yield held
+        elif module.startswith("sklearn.") and not _HANDING_ON.match(module):
+            yield next(
+                (
+                    held
+                    for held in frame.f_locals.values()
+                    if isinstance(held, BaseEstimator) and not isinstance(held, _PrivateEstimator)
+                ),
+                module,
+            )
 
 
 def _learning(steps: Any) -> Iterator[str]:
@@ -409,15 +431,22 @@ def _learning(steps: Any) -> Iterator[str]:
 
 
 def _is_frozen(step: Any) -> bool:
-    """Tell whether fitting a step changes nothing: it has no state, or was fitted before."""
+    """Tell whether a step treats each row by itself: it has no state, or was fitted before.
+
+    What a function makes of all rows nobody can tell, unless it is one that numpy applies to each
+    value; nor what a class that is not scikit-learn's own makes of them.
+    """
     try:
         from sklearn.frozen import FrozenEstimator
     except ImportError:  # scikit-learn before 1.6
         FrozenEstimator = ()  # noqa: N806
     if isinstance(step, FrozenEstimator):
-        return True
+        return not isinstance(step.estimator, FunctionTransformer) or _is_frozen(step.estimator)
+    if type(step) is FunctionTransformer:
+        return step.func is None or isinstance(step.func, np.ufunc)
     tags = getattr(step, "__sklearn_tags__", None)
-    return tags is not None and not tags().requires_fit
+    own = type(step).__module__.startswith("sklearn.")
+    return own and tags is not None and not tags().requires_fit
 
 
 def _read_bounds(bounds: Any, count: int) -> tuple[list[float], list[float]]:
