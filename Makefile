@@ -4,13 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: demo test wheel test-slow test-slow-audit test-slow-sql test-slow-rest lint types audit bench bench-minute docs index clean help
+.PHONY: demo test wheel test-slow test-slow-table test-slow-audit test-slow-sql test-slow-rest lint types audit bench bench-minute docs index clean help
 
 help:
 	@echo "make demo       set up, then show a private answer about a network, end to end"
 	@echo "make test       set up, then lint, type-check and run the everyday tests"
 	@echo "make wheel      build the wheel, install it alone, run the demo and every extra's message"
-	@echo "make test-slow  the statistical and exhaustive suites: test-slow-audit, -sql and -rest, each"
+	@echo "make test-slow  the statistical and exhaustive suites: test-slow-table, -audit, -sql and -rest, each"
 	@echo "                at most an hour on two cores"
 	@echo "make audit      the table mechanism x check, all of it"
 	@echo "make docs       the guide as a site, in docs/_build (built offline, without warnings)"
@@ -73,10 +73,13 @@ wheel: $(BIN)/python
 
 SLOW := TULLE_FRESH_NOISE=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m slow
 
-test-slow: test-slow-audit test-slow-sql test-slow-rest
+test-slow: test-slow-table test-slow-audit test-slow-sql test-slow-rest
+
+test-slow-table: $(VENV)/.test-ready
+	$(SLOW) tests/audit/test_table.py
 
 test-slow-audit: $(VENV)/.test-ready
-	$(SLOW) tests/audit
+	$(SLOW) tests/audit --ignore=tests/audit/test_table.py
 
 test-slow-sql: $(VENV)/.test-ready
 	$(SLOW) tests/sql
