@@ -27,6 +27,7 @@ from tulle.core.events import (
     event_to_json,
 )
 from tulle.core.guarantee import Guarantee
+from tulle.ledger.accounting import compose_tightly
 from tulle.ledger.divergence import (
     best_order,
     concentration,
@@ -253,9 +254,6 @@ def test_a_delta_that_pays_twice_is_caught() -> None:
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(1), Fraction(4)])
 def test_a_full_account_is_within_its_terms_by_numerical_composition(epsilon: Fraction) -> None:
-    pytest.importorskip("dp_accounting")
-    from tulle.ledger.accounting import compose_tightly
-
     delta, price = Fraction(1, 10**5), epsilon / 40
     found = tight(epsilon, delta, delta)
     totals, step = opened(found), Step(price)
