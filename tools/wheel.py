@@ -19,10 +19,6 @@ WITHOUT = {
     "interop": "tulle.release(graph, tulle.degrees(), unit='edge', epsilon=1).to_pandas()",
     "plot": "from tulle.metrics import compare\ncompare(graph, graph).figure('picture.png')",
     "opendp": "from tulle import noise\nwith noise.backend('opendp'): pass",
-    "accounting": (
-        "from tulle.ledger.accounting import compose_tightly\n"
-        "compose_tightly([tulle.Guarantee.of('edge', epsilon=1)] * 2, delta=1e-6)"
-    ),
     "genomes": "open('a.bed', 'wb').close(); tulle.Genotypes.read('a.bed')",
     "models": "from tulle.models import LogisticRegression",
     "sql": "tulle.sql('SELECT COUNT(*) FROM t')",

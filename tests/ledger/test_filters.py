@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from itertools import product
@@ -25,9 +25,15 @@ from tulle.core.events import (
     Gaussian,
     Pure,
     event_to_json,
+    price,
 )
-from tulle.core.guarantee import Guarantee
+from tulle.core.guarantee import Guarantee, epsilon_of_rho
+from tulle.core.period import Calendar
+from tulle.core.unit import Unit
+from tulle.ledger.account import Account, is_payable
+from tulle.ledger.accounting import compose_tightly
 from tulle.ledger.divergence import (
+    added,
     best_order,
     concentration,
     conversion,
@@ -35,7 +41,8 @@ from tulle.ledger.divergence import (
     largest_pure,
 )
 from tulle.ledger.filters import Filter
-from tulle.ledger.totals import Totals
+from tulle.ledger.renewal import Renewal
+from tulle.ledger.totals import Totals, Version
 
 mpmath = pytest.importorskip("mpmath")
 
@@ -253,9 +260,6 @@ def test_a_delta_that_pays_twice_is_caught() -> None:
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(1), Fraction(4)])
 def test_a_full_account_is_within_its_terms_by_numerical_composition(epsilon: Fraction) -> None:
-    pytest.importorskip("dp_accounting")
-    from tulle.ledger.accounting import compose_tightly
-
     delta, price = Fraction(1, 10**5), epsilon / 40
     found = tight(epsilon, delta, delta)
     totals, step = opened(found), Step(price)
@@ -373,30 +377,53 @@ CHOICE = Asked(BoundedRange(Fraction(1, 2)), Fraction(1, 2))
 LEAKS = Asked(
     Composed((Approximate(Fraction(1, 16), Fraction(1, 16)),) * 3), Fraction(3, 16), Fraction(3, 16)
 )
+CHOICES = Composed((BoundedRange(Fraction(1, 2)),) * 3)
+AT_ONCE = Asked(CHOICES, price(CHOICES, Fraction(1, 4))[0], Fraction(1, 4))
+"""Less epsilon than the choices add up to, at a delta that no event spends."""
 LEAK = Asked(Approximate(Fraction(1, 8), Fraction(1, 16)), Fraction(1, 8), Fraction(1, 16))
 
 
-def gained_by(found: Filter, asked: list[Asked]) -> float:
-    """Return the largest delta, at the account's epsilon, over all ways to ask."""
+Ways = Callable[[Any], Iterable[tuple[Event | None, Any]]]
+"""What may follow a state of an account: an event, or none where only time passes."""
+
+
+def most_lost(start: Any, epsilon: float, ways: Ways) -> float:
+    """Return the largest delta, at this epsilon, over all ways to go on."""
     losses = np.arange(-REACH, REACH + 1) / GRID
 
     @cache
-    def value(totals: Totals) -> Any:
-        best = np.maximum(0.0, -np.expm1(float(found.epsilon) - losses))
-        for one in asked:
-            after = totals.after("debit", one.body)
-            if not found.admits(after):
+    def value(state: Any) -> Any:
+        best = np.maximum(0.0, -np.expm1(epsilon - losses))
+        for event, after in ways(state):
+            later = value(after)
+            if event is None:
+                best = np.maximum(best, later)
                 continue
-            leak, later = leak_of(one.event), value(after)
-            for law in laws_of(one.event):
+            leak = leak_of(event)
+            for law in laws_of(event):
                 moved = sum(mass * np.roll(later, -step) for step, mass in law.items())
-                # Whoever rolled over an end is not followed.
                 width = max(map(abs, law))
                 moved[:width], moved[len(moved) - width :] = 0.0, best[len(moved) - width :]
                 best = np.maximum(best, leak + (1 - leak) * moved)
         return best
 
-    return float(value(opened(found))[REACH])
+    return float(value(start)[REACH])
+
+
+def paid_by(found: Filter, asked: list[Asked]) -> Ways:
+    """Return what an account admits."""
+
+    def ways(totals: Totals) -> Iterator[tuple[Event, Totals]]:
+        for one in asked:
+            if found.admits_debit(totals, one.body):
+                yield one.event, totals.after("debit", one.body)
+
+    return ways
+
+
+def gained_by(found: Filter, asked: list[Asked]) -> float:
+    """Return the largest delta, at the account's epsilon, over all ways to ask."""
+    return most_lost(opened(found), float(found.epsilon), paid_by(found, asked))
 
 
 MIXES = {
@@ -405,6 +432,7 @@ MIXES = {
     "with flips": [MIXED, Asked(Pure(Fraction(1, 4)), Fraction(1, 4))],
     "flips at once": [FLIPS, NOISY],
     "choices": [CHOICE],
+    "choices at once": [AT_ONCE, LEAK],
     "leaks at once": [LEAKS, NOISY],
     "leaks and batches": [LEAK, BATCH, FLIPS],
 }
@@ -428,8 +456,8 @@ def test_no_mix_of_noise_gains_more_than_the_account_says(mix: str) -> None:
     assert 0.02 < gained <= float(TERMS.delta)
 
 
-def forgetful_of_parts(event: Event) -> bool:
-    return isinstance(event, Gaussian)
+def forgetful_of_parts(event: Event) -> Fraction | None:
+    return Fraction(0) if isinstance(event, Composed) else added(event)
 
 
 def broken_sum(event: Event, order: Fraction) -> tuple[Fraction, Fraction]:
@@ -451,7 +479,8 @@ def rho_alone(event: Event, order: Fraction) -> tuple[Fraction, Fraction]:
 @pytest.mark.parametrize(
     ("name", "broken", "mix"),
     [
-        ("has_gaussian", forgetful_of_parts, "batches of it"),
+        ("added", forgetful_of_parts, "batches of it"),
+        ("added", forgetful_of_parts, "choices at once"),
         ("divergence", broken_leaks, "leaks at once"),
     ],
 )
@@ -511,6 +540,188 @@ def test_budgets_that_are_carried_over_pay_for_no_more_than_they_add_up_to(count
     assert found.epsilon == each.epsilon * count
     assert found.delta <= each.delta * count
     assert gained_by(found, [NOISY, LEAK]) <= float(found.delta)
+
+
+# Accounts of rho, budgets that renew, and prices of events by themselves: the same checks.
+
+
+def highest_moment(start: Any, order: float, ways: Ways) -> float:
+    """Return the largest Rényi divergence of this order over all ways to go on, exactly."""
+
+    @cache
+    def value(state: Any) -> float:
+        best = 0.0
+        for event, after in ways(state):
+            own = 0.0 if event is None else moment(event, Fraction(order)) * (order - 1)
+            best = max(best, own + value(after))
+        return best
+
+    return value(start) / (order - 1)
+
+
+RHO = Fraction(5, 16)
+OF_RHO = [NOISY, MIXED, CHOICE, LEAK, Asked(Pure(Fraction(1, 2)), Fraction(1, 2))]
+
+
+def concentrated() -> Totals:
+    return Totals().after("open", {"terms": {"rho": str(RHO)}})
+
+
+def test_an_account_of_rho_is_concentrated_whatever_is_asked() -> None:
+    found = Filter(rho=RHO)
+    for order in (1.01, 2.0, 9.0, 65.0):
+        assert highest_moment(concentrated(), order, paid_by(found, OF_RHO)) <= order * RHO + 1e-9
+    for delta in (Fraction(1, 4), Fraction(1, 100), Fraction(1, 10**6)):
+        epsilon = float(epsilon_of_rho(RHO, delta))
+        assert most_lost(concentrated(), epsilon, paid_by(found, OF_RHO)) <= float(delta)
+
+
+def half_choices(event: Event) -> Fraction | None:
+    found = concentration(event)
+    return found / 2 if isinstance(event, BoundedRange) and found else found
+
+
+def first_alone(event: Event) -> Fraction | None:
+    return concentration(event.events[0] if isinstance(event, Composed) else event)
+
+
+def epsilon_alone(event: Event) -> Fraction | None:
+    return event.epsilon**2 / 2 if isinstance(event, Approximate) else concentration(event)
+
+
+@pytest.mark.parametrize("broken", [half_choices, first_alone])
+def test_a_rho_that_is_too_small_is_caught(monkeypatch: pytest.MonkeyPatch, broken: Any) -> None:
+    monkeypatch.setattr("tulle.ledger.totals.concentration", broken)
+    found, order = Filter(rho=RHO), 1.01
+    assert highest_moment(concentrated(), order, paid_by(found, OF_RHO)) > 1.05 * order * RHO
+
+
+def test_a_delta_that_costs_no_rho_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tulle.ledger.totals.concentration", epsilon_alone)
+    epsilon = float(epsilon_of_rho(RHO, Fraction(1, 4)))
+    assert most_lost(concentrated(), epsilon, paid_by(Filter(rho=RHO), [LEAK])) > 1 / 4
+
+
+DAYS = ("2026-01-01", "2026-01-02", "2026-01-03")
+EACH = Account(
+    "a",
+    "graph",
+    Unit.of("edge"),
+    Guarantee.of("edge", epsilon=Fraction(1, 4), delta=Fraction(1, 8)),
+    {},
+    Fraction(1, 16),
+    best_order(Fraction(1, 4), Fraction(1, 16)),
+    version=Version("0", DAYS[0]),
+)
+
+
+def over_days(account: Account, asked: list[Asked]) -> Ways:
+    """Return what an account admits whose budget renews every day, and that a day passes."""
+
+    def ways(totals: Totals) -> Iterator[tuple[Event | None, Totals]]:
+        for one in asked:
+            if is_payable(account, totals, one.body):
+                yield one.event, totals.after("debit", one.body)
+        assert totals.version is not None
+        if (place := DAYS.index(totals.version.date) + 1) < len(DAYS):
+            version = Version(str(place), DAYS[place]).to_json()
+            yield None, totals.after("version", {"version": version})
+
+    return ways
+
+
+def gained_over_days(carry: bool, asked: list[Asked]) -> float:
+    account = replace(EACH, renewal=Renewal(Calendar("day"), carry=carry))
+    start = Totals().after("open", account.to_json())
+    return most_lost(start, float(EACH.filter.times(len(DAYS)).epsilon), over_days(account, asked))
+
+
+@pytest.mark.parametrize("carry", [False, True])
+def test_budgets_that_renew_add_up_to_what_they_say(carry: bool) -> None:
+    most = EACH.filter.times(len(DAYS)).delta if carry else EACH.filter.delta * len(DAYS)
+    asked = [NOISY, LEAK, Asked(Pure(Fraction(1, 4)), Fraction(1, 4))]
+    assert 0.05 < gained_over_days(carry, asked) <= float(most)
+
+
+def two_days_ahead(self: Renewal, each: Filter, totals: Totals) -> tuple[Filter, Totals]:
+    assert totals.period is not None
+    return each.times(totals.period.number - totals.period.first + 3), totals
+
+
+def of_the_day(self: Renewal, each: Filter, totals: Totals) -> tuple[Filter, Totals]:
+    """What is carried over is there again every day."""
+    assert totals.period is not None
+    return each.times(2), totals.period.spent
+
+
+@pytest.mark.parametrize("broken", [two_days_ahead, of_the_day])
+def test_budgets_that_renew_too_much_are_caught(
+    monkeypatch: pytest.MonkeyPatch, broken: Any
+) -> None:
+    monkeypatch.setattr(Renewal, "allowed", broken)
+    assert gained_over_days(True, [LEAK]) > 1.1 * float(EACH.filter.times(len(DAYS)).delta)
+
+
+ONE_NOISE = Gaussian.of(Fraction(1), Fraction(8))
+TOGETHER: list[tuple[Event, ...]] = [
+    (ONE_NOISE,),
+    (ONE_NOISE,) * 3,
+    (ONE_NOISE, BoundedRange(Fraction(1, 2)), BoundedRange(Fraction(1, 2))),
+    (BoundedRange(Fraction(1, 4)),) * 6,
+    (ONE_NOISE, Pure(Fraction(1, 2)), Approximate(Fraction(1, 8), Fraction(1, 32))),
+    (*(ONE_NOISE,) * 3, Approximate(Fraction(1, 16), Fraction(1, 32))),
+    (
+        BoundedRange(Fraction(1, 2)),
+        Pure(Fraction(1, 4)),
+        Approximate(Fraction(1, 8), Fraction(1, 32)),
+    ),
+]
+
+
+def in_any_order(left: tuple[Event, ...]) -> Iterator[tuple[Event, tuple[Event, ...]]]:
+    for place, event in enumerate(left):
+        yield event, left[:place] + left[place + 1 :]
+
+
+def underpriced(price: Callable[[Event, Fraction], tuple[Fraction, Fraction]]) -> list[Any]:
+    """Return what can lose more than it costs, in whatever order it is asked."""
+    found = []
+    for events, delta in product(TOGETHER, (Fraction(1, 3), Fraction(1, 20), Fraction(1, 10**4))):
+        if delta <= sum((e.delta for e in events if isinstance(e, Approximate)), Fraction(0)):
+            continue
+        epsilon, _ = price(Composed(events), delta)
+        if most_lost(events, float(epsilon), in_any_order) > float(delta) + 1e-12:
+            found.append((events, delta))
+    return found
+
+
+def test_no_order_of_asking_gains_more_than_the_price_says() -> None:
+    assert underpriced(price) == []
+
+
+def delta_again(event: Event, delta: Fraction) -> tuple[Fraction, Fraction]:
+    """The delta of leaks pays for adding up as well."""
+    assert isinstance(event, Composed)
+    leaks = [one for one in event.events if isinstance(one, Approximate)]
+    rest = tuple(one for one in event.events if one not in leaks)
+    epsilon, _ = price(Composed(rest), delta)
+    return epsilon + sum((leak.epsilon for leak in leaks), Fraction(0)), Fraction(0)
+
+
+def without_choices(event: Event, delta: Fraction) -> tuple[Fraction, Fraction]:
+    assert isinstance(event, Composed)
+    rest = tuple(one for one in event.events if not isinstance(one, BoundedRange))
+    return price(Composed(rest), delta)
+
+
+def of_one(event: Event, delta: Fraction) -> tuple[Fraction, Fraction]:
+    assert isinstance(event, Composed)
+    return price(Composed(event.events[:1]), delta)
+
+
+@pytest.mark.parametrize("broken", [delta_again, without_choices, of_one])
+def test_prices_that_leave_something_out_are_caught(broken: Any) -> None:
+    assert underpriced(broken)
 
 
 @pytest.fixture

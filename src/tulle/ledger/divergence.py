@@ -71,11 +71,20 @@ def concentration(event: Event) -> Fraction | None:
     return event.epsilon**2 / 2 if isinstance(event, Pure) else None
 
 
-def has_gaussian(event: Event) -> bool:
-    """Say whether some of the noise is Gaussian, which has no epsilon of its own."""
+def added(event: Event) -> Fraction | None:
+    """Return what an event's epsilons add up to, or None with Gaussian noise, which has none.
+
+    Example:
+        >>> added(Composed((Pure(Fraction(1)), BoundedRange(Fraction(1, 2)))))
+        Fraction(3, 2)
+    """
     if isinstance(event, Composed | Disjoint):
-        return any(map(has_gaussian, event.events))
-    return isinstance(event, Gaussian)
+        found = [added(part) for part in event.events]
+        known = [epsilon for epsilon in found if epsilon is not None]
+        if len(known) < len(found):
+            return None
+        return sum(known, Fraction(0)) if isinstance(event, Composed) else max(known)
+    return event.epsilon if isinstance(event, Pure | Approximate) else None
 
 
 @lru_cache(1024)

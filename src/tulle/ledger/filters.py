@@ -33,10 +33,12 @@ Guarantee:
     S and B: P'(S and B) <= exp(epsilon)·Q'(S and B) + composition_delta.
     The three add up to P(S) <= exp(epsilon)·Q(S) + delta.
 
-    Gaussian noise has no epsilon of its own: once an account has paid for it, only the second
-    filter is left. It costs a·rho there and no delta. That the delta for composition is fixed
-    beforehand matters: if it were whatever is left when the sum of epsilons is passed, who asks
-    could spend delta on the usual paths and have it again, for composition, on the unlucky ones.
+    Gaussian noise has no epsilon of its own, and a debit may state less epsilon than its events
+    add up to, at a delta that they do not spend: once an account has paid for one of these, only
+    the second filter is left. Gaussian noise costs a·rho there and no delta. That the delta for
+    composition is fixed beforehand matters: if it were whatever is left when the sum of epsilons is
+    passed, who asks could spend delta on the usual paths and have it again, for composition, on the
+    unlucky ones.
 
 An account of rho adds up zero-concentrated prices: epsilon²/2 for pure ones, epsilon²/8 for
 choices of bounded range (Bun & Steinke 2016; Cesar & Rogers 2021; adaptive by the same theorem

@@ -17,7 +17,7 @@ from typing import Any
 from tulle.core import validate as exact
 from tulle.core.events import Approximate, Event, Pure, event_from_json
 from tulle.core.period import Calendar
-from tulle.ledger.divergence import concentration, divergence, has_gaussian
+from tulle.ledger.divergence import added, concentration, divergence
 
 # The same few prices and sums come again and again when a long ledger is added up.
 rational = lru_cache(1024)(exact.rational)
@@ -113,7 +113,8 @@ class Totals:
     """The order of the account's Rényi filter, if it has one (:mod:`tulle.ledger.filters`)."""
     divergence: Fraction = Fraction(0)
     addable: bool = True
-    """Whether every debit has an epsilon: Gaussian noise has none where there is an order."""
+    """Whether every debit has the epsilon that it states by adding up those of its events, and so
+    with no more delta than theirs: where there is an order, Gaussian noise has none."""
     rho: Fraction | None = None
     """For an account of rho, what its debits add up to."""
     version: Version | None = None
@@ -185,11 +186,12 @@ class Totals:
         if self.order is None:
             return replace(grown, delta=_shortened(self.delta + delta))
         cost, spent = divergence(event, self.order)
+        own = added(event)
         return replace(
             grown,
             delta=_shortened(self.delta + spent),
             divergence=self.divergence + cost,
-            addable=self.addable and not has_gaussian(event),
+            addable=self.addable and own is not None and own <= epsilon,
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from math import comb
@@ -28,6 +29,7 @@ from tulle.core.events import (
     Laplace as LaplaceEvent,
 )
 from tulle.core.mechanism import Mechanism, Outcome, Terms
+from tulle.core.source import Source
 from tulle.core.unit import Unit
 from tulle.genomes.one_shot import OneShot
 from tulle.graphs.mechanisms.isotonic import Isotonic
@@ -100,6 +102,79 @@ def test_every_draw_is_charged_and_all_of_them_cost_the_price(place):
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=NAMES)
 def test_every_draw_is_charged_on_all_cases(mechanism, size):
     check(mechanism, cases_of(mechanism, size))
+
+
+class FarOut(Source):
+    """Random bits in long runs of equal ones: draws come from far out in their tails."""
+
+    secure = False
+
+    def __init__(self, seed, runs):
+        self.random, self.runs = np.random.default_rng(seed), runs
+
+    def read(self, count):
+        drawn = self.random.integers(0, 256, count, dtype=np.uint8)
+        flat = np.repeat(self.random.random(-(-count // 8)) < self.runs, 8)[:count]
+        drawn[flat] = self.random.choice([0, 255])
+        return drawn.tobytes()
+
+
+def far_out(case, seed):
+    return replace(case, source=FarOut(seed, (0.3, 0.8)[seed % 2]))
+
+
+@pytest.mark.parametrize("place", range(len(MECHANISMS)), ids=NAMES)
+def test_no_noise_makes_a_run_fail_or_cost_more(place):
+    cases = [far_out(case, seed) for seed, case in enumerate(few(place, 3))]
+    assert all(run.good for run in watch_runs(MECHANISMS[place], cases))
+
+
+@pytest.mark.slow
+@pytest.mark.timed(1)
+def test_no_noise_makes_any_run_fail_or_cost_more(drawn):
+    places = range(len(MECHANISMS))
+    for seed in drawn.seeds():
+        mechanism = MECHANISMS[seed % len(places)]
+        case = drawn.random.choice(everyday_cases(seed % len(places)))
+        (run,) = watch_runs(mechanism, [far_out(case, seed)])
+        assert run.good, (NAMES[seed % len(places)], seed, run.case.terms)
+
+
+class Impatient(Laplace):
+    """Draws a second time where the first noise was so large that it hardly ever is."""
+
+    def run(self, terms, settings, dataset, source):
+        found = super().run(terms, settings, dataset, source)
+        if abs(found.value - terms.query.truth(dataset)) * terms.epsilon < 20:
+            return found
+        return super().run(terms, settings, dataset, source)
+
+
+class Hasty(Laplace):
+    """Fails where noise is as large."""
+
+    def run(self, terms, settings, dataset, source):
+        found = super().run(terms, settings, dataset, source)
+        if abs(found.value - terms.query.truth(dataset)) * terms.epsilon > 20:
+            raise OverflowError("too large")
+        return found
+
+
+@pytest.mark.parametrize("twin", [Impatient(), Hasty()], ids=lambda twin: type(twin).__name__)
+def test_what_only_far_noise_shows_is_caught(twin):
+    graph = tulle.Graph.from_edges([(0, 1), (1, 2)], nodes=100)
+    terms = Terms(tulle.edges(), Unit.of("edge"), Fraction(1), Fraction(0), graph.facts("edge"))
+    usual = [Case(terms, {}, graph)] * 200
+    assert all(run.good for run in watch_runs(twin, usual))
+    far = (far_out(case, seed) for seed, case in enumerate(usual))
+
+    def holds(case):
+        try:
+            return watch_runs(twin, [case])[0].good
+        except OverflowError:
+            return False
+
+    assert not all(map(holds, far))
 
 
 def test_every_kind_and_unit_is_among_the_cases():

@@ -319,6 +319,15 @@ def test_questions_that_do_not_fit_the_grid(query, message):
         plan_for(DATA, query, unit="participant", epsilon=1)
 
 
+@pytest.mark.parametrize("limit", ["block_total", "block_length"])
+@pytest.mark.parametrize("bound", [[[0, 1]], [[1, 0]]])
+def test_a_block_without_cells_is_refused_wherever_it_stands(bound, limit):
+    data = tulle.Contributions([1], [0], [0], [1.0], rows=1, columns=2)
+    query = tulle.weights(bound=bound, labels=[[0, 1]], **{limit: [1, 1]})
+    with pytest.raises(QueryError, match="no cell in the public support"):
+        plan_for(data, query, unit="participant", epsilon=1)
+
+
 @pytest.mark.parametrize(
     "arguments", [(0, [1]), (0.5, []), (0.5, [2, 1]), (0.5, [0, 1]), (0.5, ["x"]), (0.5, [[1]])]
 )

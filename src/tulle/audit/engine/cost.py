@@ -21,6 +21,7 @@ from tulle.core.errors import InputError, QueryError
 from tulle.core.events import Composed, Event, noise_of, price
 from tulle.core.guarantee import Guarantee, display
 from tulle.core.mechanism import Mechanism, Parameters, Terms
+from tulle.core.source import Source
 from tulle.ledger.divergence import concentration
 from tulle.noise.charge import CostError
 from tulle.noise.watch import watch
@@ -40,6 +41,8 @@ class Case:
     terms: Terms
     options: Parameters
     dataset: Dataset
+    source: Source | None = None
+    """Where the noise comes from, if not from the system."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,7 @@ def cost_of(mechanism: Mechanism, case: Case) -> Cost:
     settings = mechanism.settings(case.terms, case.options)
     guarantee = mechanism.guarantee(case.terms, settings)
     with watch() as events:
-        mechanism.run(case.terms, settings, case.dataset, None)
+        mechanism.run(case.terms, settings, case.dataset, case.source)
     epsilon, delta = price(Composed(tuple(events)), guarantee.delta)
     stated = mechanism.event(case.terms, settings)
     rho = None if noise_of(stated) is None else concentration(stated)

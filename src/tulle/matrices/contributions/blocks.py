@@ -74,7 +74,9 @@ def frame_of(query: Weights, facts: Mapping[str, Any], power: Fraction) -> Block
     cells = cell_bounds(query, facts)
     labels = _labels(query, cells, power)
     inside = labels >= 0
-    count = int(labels.max()) + 1
+    # The last blocks may have a limit and no cell.
+    given = (query.block_total, query.block_length)
+    count = max(int(labels.max()) + 1, *(0 if one is None else len(one.values) for one in given))
     sizes = np.bincount(labels[inside], minlength=count).astype(np.float64)
     if not sizes.all():
         raise QueryError("A block has no cell in the public support. Number the others 0, 1, ...")
