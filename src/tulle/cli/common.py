@@ -58,7 +58,8 @@ _PATIENCE = 0.5
 """Seconds before a progress bar is worth showing."""
 
 _KEYWORD = re.compile(
-    r"(?<![\w/.\\-])(like|mechanism|unit|nodes|columns|ignore|format|epsilon|delta|owners|public"
+    r"(?<![\w/.\\-])(?<!--option )"
+    r"(like|mechanism|unit|nodes|columns|ignore|format|epsilon|delta|owners|public"
     r"|ranges|groups|tables|threshold|delimiter|header|people|rows_per_person|values|bad_records)="
     r"(\([^()]*\)|\[[^\[\]]*\]|'[^']*'|\"[^\"]*\"|[^\s.,;:)])?"
 )
@@ -103,6 +104,8 @@ def in_options(message: str) -> str:
     Example:
         >>> in_options("nodes=5 does not go with mixing(by='dept', groups=['art'])")
         "--nodes 5 does not go with mixing(by='dept', groups=['art'])"
+        >>> in_options("--option groups=NUMBER")
+        '--option groups=NUMBER'
     """
     message = message.replace("header=True", "--header").replace("header=False", "--no-header")
     message = _ATTRIBUTE.sub(r"--attributes FILE, a table with a column '\1'", message)
