@@ -28,9 +28,11 @@ from tulle.core.errors import (
     TulleError,
     raise_alone,
 )
+from tulle.core.validate import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
 CHECK_FAILED = 1
 BAD_INPUT = 2
@@ -80,7 +82,14 @@ def _console(*, stderr: bool = False, quiet: bool = False) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     # A pipe has no width; rich would take 80, in which tables of numbers break.
     width = None if stream.isatty() or "COLUMNS" in os.environ else _WIDTH_OF_A_PIPE
-    return Console(
+
+    class Careful(Console):
+        """It prints names that others chose: keys, columns, labels."""
+
+        def render_str(self, text: str, *given: Any, **named: Any) -> Text:
+            return super().render_str(visible(text), *given, **named)
+
+    return Careful(
         stderr=stderr, quiet=quiet, width=width, markup=False, emoji=False, highlight=False
     )
 
@@ -95,7 +104,7 @@ def print_json(data: Any) -> None:
         written.encode(sys.stdout.encoding or "utf-8")
     except UnicodeError:  # a terminal without such letters, or half a letter
         written = json.dumps(held, indent=2, allow_nan=False)
-    typer.echo(written)
+    typer.echo(visible(written))
 
 
 def in_options(message: str) -> str:
@@ -157,7 +166,7 @@ def _say(word: str, style: str, message: str) -> None:
     from rich.text import Text
 
     console = _console(stderr=True)
-    text = Text.assemble((word, f"bold {style}"), " ", in_options(message))
+    text = Text.assemble((word, f"bold {style}"), " ", visible(in_options(message)))
     # Who reads a log wants one line; who reads a terminal wants whole words.
     console.print(text, soft_wrap=not sys.stderr.isatty())
 

@@ -17,6 +17,7 @@ from tulle.core.errors import InputError, NoIntervalError, raise_alone
 from tulle.core.guarantee import Guarantee
 from tulle.core.labels import Labels
 from tulle.core.public import public
+from tulle.core.validate import visible
 
 if TYPE_CHECKING:
     from tulle.core.expression_error import Quotient
@@ -332,7 +333,7 @@ class Release:
         rows = "\n".join(f"  {name:<14}{content}" for name, content in self._lines())
         details = self._details()
         below = "" if details is None else f"\n{details.shown(8)}"
-        return f"Release of {self.query}\n{rows}{below}"
+        return visible(f"Release of {self.query}\n{rows}{below}")
 
     def _repr_html_(self) -> str:
         rows = "".join(
