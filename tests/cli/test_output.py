@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import duckdb
 import numpy as np
 import pytest
 
 import tulle
+from tulle.cli.common import print_json, printer, warn
 from tulle.cli.output import error_figure, figure, interval_json, present, rows
 
 GRAPH = tulle.Graph.from_edges([(0, 1), (1, 2), (2, 0)], nodes=5)
@@ -41,6 +43,32 @@ def test_a_release_is_printed_with_what_is_added(capsys: pytest.CaptureFixture[s
     ends = interval_json(release)
     assert ends is not None
     assert ends["low"] <= release.value <= ends["high"]
+
+
+CONTROLS = "".join(map(chr, [*range(9), *range(11, 32), *range(127, 160), 0x202E, 0x2066]))
+
+
+def test_no_name_commands_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """Keys and columns are chosen by whoever is in the data, or wrote it."""
+    con = duckdb.connect()
+    con.execute("CREATE TABLE visit (id INTEGER, place VARCHAR)")
+    con.execute("INSERT INTO visit VALUES (1, ?)", [CONTROLS])
+    data = tulle.Database.connect(con, owners={"visit": "id"})
+    asked = tulle.sql(
+        f'SELECT place, COUNT(*) AS "n{CONTROLS[25]}" FROM visit GROUP BY place',
+        groups={"place": [CONTROLS, "b"]},
+    )
+    release = tulle.release(data, asked, unit="participant", epsilon=1)
+    assert CONTROLS in release.table().to_csv()
+    present(release, {CONTROLS: CONTROLS})
+    printer().print(CONTROLS)
+    print_json({CONTROLS: CONTROLS})
+    warn(CONTROLS)
+    print(repr(release), repr(release.table()))
+    shown = "".join(capsys.readouterr())
+    assert CONTROLS[25] == "\x1b"
+    assert "u001b" in shown
+    assert not set(CONTROLS) & set(shown)
 
 
 def test_several_numbers_are_listed_below(capsys: pytest.CaptureFixture[str]) -> None:

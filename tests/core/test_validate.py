@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 import math
+import unicodedata
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 import tulle
 from tulle.core import validate
 from tulle.core.errors import InputError
-from tulle.core.validate import LONGEST, rational, round_down, round_up, text
+from tulle.core.validate import LONGEST, rational, round_down, round_up, text, visible
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -135,3 +136,12 @@ def test_a_price_of_unreasonable_length_is_refused() -> None:
     with pytest.raises(InputError, match="binary digits"):
         validate.epsilon(epsilon=long)
     assert validate.positive(at_most=None, scale=long) == long
+
+
+def test_text_commands_no_terminal_and_letters_stay_as_they_are() -> None:
+    turning = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
+    for letter in map(chr, range(0x110000)):
+        commands = unicodedata.category(letter) in ("Cc", "Zl", "Zp") and letter not in "\t\n"
+        commands |= unicodedata.bidirectional(letter) in turning
+        assert (visible(letter) != letter) == commands, hex(ord(letter))
+        assert not commands or visible(letter).isprintable()

@@ -43,6 +43,35 @@ def test_ten_tenths_are_exactly_one(friends: tulle.Graph, ledger: tulle.Ledger) 
         study.ask(tulle.edges(), epsilon=1e-9)
 
 
+def test_the_day_on_which_an_answer_was_ready_is_told_nowhere(
+    friends: tulle.Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Midnight passes while each answer is drawn: whoever chose the moment would learn how long."""
+    from tulle.ledger import answer, session, store, store_file
+
+    run, now = answer._run, {"day": 5}
+
+    def slowly(*given: Any) -> Any:
+        now["day"] += 1
+        return run(*given)
+
+    for module in (answer, session, store, store_file):
+        monkeypatch.setattr(module, "today", lambda: f"2026-01-0{now['day']}")
+    monkeypatch.setattr(answer, "_run", slowly)
+    for ask in (
+        lambda study: [study.ask(tulle.edges() / tulle.triangles(), epsilon=1)],
+        lambda study: study.ask_all([tulle.edges(), tulle.triangles()], share=0.5),
+    ):
+        now["day"] = 5
+        ledger = tulle.Ledger(tmp_path / f"{len(list(tmp_path.iterdir()))}.ledger")
+        study = ledger.open("friends", friends, unit="edge", epsilon=4, delta=1e-6)
+        answers = ask(study)
+        assert now["day"] == 7
+        parts = [part for item in answers for part in item.parts.values()]
+        assert {item.date for item in [*answers, *parts]} == {"2026-01-05"}
+        assert {entry.time for entry in ledger.entries()} == {"2026-01-05"}
+
+
 def test_the_identical_question_is_free_and_another_is_not(
     friends: tulle.Graph, ledger: tulle.Ledger
 ) -> None:

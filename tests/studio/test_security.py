@@ -87,7 +87,18 @@ def test_the_cookie_is_for_the_browser_and_this_site_only(door: Door, client: Te
     assert str(PORT) in said
 
 
-@pytest.mark.parametrize("host", ["evil.example", f"evil.example:{PORT}", "127.0.0.1:1", ""])
+@pytest.mark.parametrize(
+    "host",
+    # What a browser takes for localhost may be another user's server, on ::1.
+    [
+        "evil.example",
+        f"evil.example:{PORT}",
+        "127.0.0.1:1",
+        "",
+        f"localhost:{PORT}",
+        f"[::1]:{PORT}",
+    ],
+)
 def test_a_rebound_name_is_refused(inside: TestClient, host: str) -> None:
     assert inside.get("/data", headers={"host": host}).status_code == 403
 
@@ -99,6 +110,7 @@ def test_a_rebound_name_is_refused(inside: TestClient, host: str) -> None:
         {"origin": "http://evil.example"},
         {"origin": "null"},
         {"origin": "http://127.0.0.1:9999"},
+        {"origin": f"http://localhost:{PORT}"},
         {"origin": HOME, "sec-fetch-site": "cross-site"},
     ],
 )
@@ -164,6 +176,23 @@ def test_a_refusal_leads_back_to_pages_of_the_studio_alone(
     answer = inside.post("/begin", data={"place": "none"}, headers=sent, follow_redirects=False)
     assert answer.headers.get("location") == place
     assert answer.status_code == (422 if place is None else 303)
+
+
+def test_work_that_was_begun_or_stopped_leads_to_pages_of_the_studio_alone(
+    inside: TestClient, state: StudioState
+) -> None:
+    study = state.begin(state.sources[0])
+    study.read({"kind": "graph", "path": study.place})
+    study.open("led elsewhere", "edge", "1", "0")
+    sent = {"origin": HOME, "referer": "http://evil.example/ledger"}
+    fields = {"asked": '{"kind": "graph", "text": "edges"}', "epsilon": "2"}
+    answer = inside.post(f"/study/{study.identifier}/ask", data=fields, headers=sent)
+    assert answer.headers["location"] == "/ledger"
+    answer = inside.post(f"/jobs/{study.last}/cancel", headers=sent)
+    assert answer.headers["location"] == "/ledger"
+    page = inside.get(f"/study/{state.begin(study.place).identifier}").text
+    assert "is open already, with the account “led elsewhere”" in page
+    state.close_study(study)
 
 
 def test_nothing_describes_the_interface(inside: TestClient) -> None:

@@ -141,6 +141,26 @@ def test_what_waits_is_not_said_to_have_paid_what_another_did(state: StudioState
     assert ("stays spent" in (two.problem or "")) == (spent == 1.0)
 
 
+def test_data_that_changed_under_a_study_is_asked_nothing(state: StudioState) -> None:
+    """After a cancelling the file is read again: plans on show are those of the old one."""
+    study = next(iter(state.studies.values()))
+    study.worker.close()
+    study.worker = Worker(Stalling)
+    _open(state)
+    job = state.track(study.ask(TRIANGLES, "0.5", "0", title="triangles"))
+    while job.label != "stalled":
+        assert not job.over, job.problem
+        time.sleep(0.02)
+    Path(study.place).write_text("1,2\n2,3\n")
+    state.cancel(job)
+    for _ in range(2):
+        later = state.track(study.ask({"kind": "graph", "text": "edges"}, "0.5", "0", title="e"))
+        assert later.wait(PATIENCE)
+        assert later.state == "failed"
+        assert "public facts" in (later.problem or "")
+    assert len(study.debits()) == 1
+
+
 def test_an_answer_is_paid_kept_and_found(state: StudioState) -> None:
     study = _open(state)
     job = state.track(study.ask(TRIANGLES, "0.5", "0", title="triangles"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ import typer
 from tulle.cli.asking import Asking, DataVersion, LedgerAccount
 from tulle.cli.common import BAD_INPUT, print_json, printer, showing_progress, warn
 from tulle.core.errors import InputError, TulleError
+from tulle.core.validate import visible
 
 if TYPE_CHECKING:
     from tulle.core.dataset import Dataset
@@ -170,7 +172,8 @@ def answer(
             failure = _unwritten("What was made of the release", error)
     failure = save(release, out) or failure
     if as_csv:
-        typer.echo(release.table().to_csv(), nl=False)
+        table = release.table().to_csv()
+        typer.echo(visible(table) if sys.stdout.isatty() else table, nl=False)
     elif as_json:
         print_json(_to_json(release, ledger_account, kept, left))
     else:

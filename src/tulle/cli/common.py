@@ -28,9 +28,11 @@ from tulle.core.errors import (
     TulleError,
     raise_alone,
 )
+from tulle.core.validate import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
 CHECK_FAILED = 1
 BAD_INPUT = 2
@@ -58,7 +60,8 @@ _PATIENCE = 0.5
 """Seconds before a progress bar is worth showing."""
 
 _KEYWORD = re.compile(
-    r"(?<![\w/.\\-])(like|mechanism|unit|nodes|columns|ignore|format|epsilon|delta|owners|public"
+    r"(?<![\w/.\\-])(?<!--option )"
+    r"(like|mechanism|unit|nodes|columns|ignore|format|epsilon|delta|owners|public"
     r"|ranges|groups|tables|threshold|delimiter|header|people|rows_per_person|values|bad_records)="
     r"(\([^()]*\)|\[[^\[\]]*\]|'[^']*'|\"[^\"]*\"|[^\s.,;:)])?"
 )
@@ -79,7 +82,14 @@ def _console(*, stderr: bool = False, quiet: bool = False) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     # A pipe has no width; rich would take 80, in which tables of numbers break.
     width = None if stream.isatty() or "COLUMNS" in os.environ else _WIDTH_OF_A_PIPE
-    return Console(
+
+    class Careful(Console):
+        """It prints names that others chose: keys, columns, labels."""
+
+        def render_str(self, text: str, *given: Any, **named: Any) -> Text:
+            return super().render_str(visible(text), *given, **named)
+
+    return Careful(
         stderr=stderr, quiet=quiet, width=width, markup=False, emoji=False, highlight=False
     )
 
@@ -94,7 +104,7 @@ def print_json(data: Any) -> None:
         written.encode(sys.stdout.encoding or "utf-8")
     except UnicodeError:  # a terminal without such letters, or half a letter
         written = json.dumps(held, indent=2, allow_nan=False)
-    typer.echo(written)
+    typer.echo(visible(written))
 
 
 def in_options(message: str) -> str:
@@ -103,6 +113,8 @@ def in_options(message: str) -> str:
     Example:
         >>> in_options("nodes=5 does not go with mixing(by='dept', groups=['art'])")
         "--nodes 5 does not go with mixing(by='dept', groups=['art'])"
+        >>> in_options("--option groups=NUMBER")
+        '--option groups=NUMBER'
     """
     message = message.replace("header=True", "--header").replace("header=False", "--no-header")
     message = _ATTRIBUTE.sub(r"--attributes FILE, a table with a column '\1'", message)
@@ -154,7 +166,7 @@ def _say(word: str, style: str, message: str) -> None:
     from rich.text import Text
 
     console = _console(stderr=True)
-    text = Text.assemble((word, f"bold {style}"), " ", in_options(message))
+    text = Text.assemble((word, f"bold {style}"), " ", visible(in_options(message)))
     # Who reads a log wants one line; who reads a terminal wants whole words.
     console.print(text, soft_wrap=not sys.stderr.isatty())
 

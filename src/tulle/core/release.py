@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from tulle.core.errors import InputError, NoIntervalError, raise_alone
 from tulle.core.guarantee import Guarantee
 from tulle.core.labels import Labels
 from tulle.core.public import public
+from tulle.core.validate import visible
 
 if TYPE_CHECKING:
     from tulle.core.expression_error import Quotient
@@ -331,7 +333,7 @@ class Release:
         rows = "\n".join(f"  {name:<14}{content}" for name, content in self._lines())
         details = self._details()
         below = "" if details is None else f"\n{details.shown(8)}"
-        return f"Release of {self.query}\n{rows}{below}"
+        return visible(f"Release of {self.query}\n{rows}{below}")
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -354,3 +356,11 @@ def noisy_values(parts: Mapping[str, Release]) -> tuple[dict[str, float], dict[s
     values = {name: float(part.value) for name, part in parts.items()}
     known = {name: part.error.variance() for name, part in parts.items() if part.error is not None}
     return values, {name: size for name, size in known.items() if math.isfinite(size)}
+
+
+def today() -> str:
+    """Return the day in UTC, which is all that is told of when something was released or booked.
+
+    Times of two entries of a ledger would tell how long the answer between them took.
+    """
+    return datetime.now(UTC).date().isoformat()

@@ -15,7 +15,7 @@ import numpy as np
 
 from tulle.core import codec, registry
 from tulle.core.errors import InputError, MissingExtraError, raise_alone
-from tulle.core.validate import counted
+from tulle.core.validate import counted, visible
 
 _MOST_ROWS = 20
 """How many rows are shown; of longer tables the first and the last."""
@@ -200,14 +200,15 @@ class LabelledTable:
         if not self.names:
             return "a table without columns"
         body = [row or ("…",) * len(self.names) for row in self.written(most)]
-        widths = [max(map(len, cells)) for cells in zip(self.names, *body, strict=True)]
+        titles = tuple(map(written, self.names))
+        widths = [max(map(len, cells)) for cells in zip(titles, *body, strict=True)]
         sides = [self._is_numeric(name) for name in self.names]
         lines = [
             "  ".join(
                 cell.rjust(width) if right else cell.ljust(width)
                 for cell, width, right in zip(row, widths, sides, strict=True)
             ).rstrip()
-            for row in (self.names, *body)
+            for row in (titles, *body)
         ]
         if len(self) > most:
             lines.append(f"({counted(len(self), 'row')})")
@@ -270,7 +271,7 @@ def written(value: Any) -> str:
         if abs(value) >= 1e15:
             return f"{value:.5g}"
         return f"{value:,.0f}" if value == int(value) or abs(value) >= 1e4 else f"{value:,.5g}"
-    return str(value)
+    return visible(str(value)).replace("\n", "\\n")
 
 
 def _column(name: Any, values: Any) -> Any:

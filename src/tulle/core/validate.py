@@ -11,6 +11,7 @@ Checks put the argument's own name into the message. Call them with the argument
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
@@ -125,6 +126,20 @@ def whole_number(text: str) -> int | None:
     """
     bare = text.strip()
     return int(bare) if bare.isascii() and bare.isdigit() and len(bare) <= 18 else None
+
+
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+"""What moves a cursor, sets a title or a clipboard, or turns the order of letters around."""
+
+
+def visible(text: str) -> str:
+    """Return text that commands no terminal, whoever chose it: such letters become escapes.
+
+    Example:
+        >>> print(visible("\\x1b[2Jann"))
+        \\u001b[2Jann
+    """
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 # --- checks of arguments ----------------------------------------------------------------------

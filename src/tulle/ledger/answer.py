@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
-from datetime import UTC, datetime
 from math import isinf
 from typing import Any, NamedTuple
 
@@ -15,7 +14,7 @@ from tulle.core.mechanism import Outcome
 from tulle.core.plan import Offer, Plan
 from tulle.core.public import public
 from tulle.core.query import Composite, Expression, Query
-from tulle.core.release import Release, noisy_values
+from tulle.core.release import Release, noisy_values, today
 from tulle.core.source import Source
 from tulle.core.unit import Unit
 from tulle.core.validate import Number
@@ -56,7 +55,7 @@ def release(
     check_stand_in(dataset, query, like)
     held = protect(dataset, unit)
     made = _plan(held, query, epsilon, delta, mechanism, like, options)
-    return _draw(made, held, source, debit=None)
+    return _draw(made, held, source, debit=None, day=today())
 
 
 @public("Plan, pay, release")
@@ -243,18 +242,33 @@ def kind_of_source(source: Source | None) -> str:
     return "secure" if source is None or type(source).secure else "replayable"
 
 
-def draw(plan: Plan, dataset: Dataset, source: Source | None, *, debit: str | None) -> Release:
-    """Draw what a plan says. The price has been paid when this is called."""
-    return _draw(plan, protect(dataset, plan.unit), source, debit=debit)
+def draw(
+    plan: Plan,
+    dataset: Dataset,
+    source: Source | None,
+    *,
+    debit: str | None,
+    day: str | None = None,
+) -> Release:
+    """Draw what a plan says. The price has been paid when this is called.
+
+    The answer is dated ``day``, by default today's. It is the day on which drawing began: that on
+    which it ended, and any finer time, would tell how long the answer took.
+    """
+    return _draw(plan, protect(dataset, plan.unit), source, debit=debit, day=day or today())
 
 
-def _draw(plan: Plan, held: Protected, source: Source | None, *, debit: str | None) -> Release:
+def _draw(
+    plan: Plan, held: Protected, source: Source | None, *, debit: str | None, day: str
+) -> Release:
     guarantee = plan.guarantee
     if kind_of_source(source) != "secure":
         guarantee = guarantee.void()
     parts: dict[str, Release] = {}
     if plan.parts or isinstance(plan.query, Expression | Composite):
-        parts = {str(part.query): _draw(part, held, source, debit=debit) for part in plan.parts}
+        parts = {
+            str(part.query): _draw(part, held, source, debit=debit, day=day) for part in plan.parts
+        }
         mechanism, outcome = plan.mechanism, _put_together(plan, parts)
         parameters = outcome.details
     else:
@@ -272,7 +286,7 @@ def _draw(plan: Plan, held: Protected, source: Source | None, *, debit: str | No
         versions=_versions(),
         parts=parts,
         labels=plan.query.labelled(held.public, parameters),
-        date=_today(),
+        date=day,
     )
 
 
@@ -304,11 +318,6 @@ def _run(offer: Offer, dataset: Dataset, source: Source | None) -> Outcome:
     except BaseException as error:
         forget(error)  # the frames that it came through hold records
         raise
-
-
-def _today() -> str:
-    """Return the day in UTC; a finer time would tell how long the answer took."""
-    return datetime.now(UTC).date().isoformat()
 
 
 def _versions() -> dict[str, str]:

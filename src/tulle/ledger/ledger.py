@@ -426,11 +426,12 @@ class Ledger:
         values: Sequence[int],
         *,
         version: str | None = None,
+        day: str | None = None,
     ) -> Entry:
         """Enter a step of a stream, once: whoever comes second gets what was entered first.
 
         Only what is entered may be shown. ``values`` have their noise already; ``version`` is that
-        of the data at hand.
+        of the data at hand, and ``day`` the one on which they were begun.
 
         Raises:
             LedgerError: when the step before it was not entered, or the data is of an earlier
@@ -453,7 +454,7 @@ class Ledger:
         body: dict[str, Any] = {"stream": stream, "step": step, "values": list(values)}
         if version is not None:
             body["version"] = version
-        return self._store.append("step", name, body, guard=in_order, reuse=known)
+        return self._store.append("step", name, body, guard=in_order, reuse=known, day=day)
 
     def steps(self, name: str, stream: str) -> list[Entry]:
         """Return the steps of a stream that were released, in order."""
@@ -524,7 +525,7 @@ class Ledger:
         """
         identity = identity_of(key, answer.version)
         body = {"debit": debit, "key": identity, "release": answer.to_json()}
-        self._store.append("release", name, body)
+        self._store.append("release", name, body, day=answer.date)
 
     def description(self, release: Release) -> dict[str, Any]:
         """Return the whole question that a release answers, as it was booked."""

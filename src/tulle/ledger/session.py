@@ -23,7 +23,7 @@ from tulle.core.guarantee import Guarantee, epsilon_of_rho
 from tulle.core.plan import Plan
 from tulle.core.public import public
 from tulle.core.query import Composite, Expression, Query, parse
-from tulle.core.release import Release
+from tulle.core.release import Release, today
 from tulle.core.source import Source
 from tulle.core.unit import Unit
 from tulle.core.validate import Number
@@ -238,6 +238,7 @@ class Session:
         keys = [{**item.canonical(), "source": kind_of_source(None)} for item in plans]
         debit: str | None = None
         answers: list[Release] = []
+        day = today()
         try:
             debit, stored = self._ledger.book_all(
                 self.name,
@@ -249,7 +250,7 @@ class Session:
                     answers.append(replace(kept, kept=True))
                     continue
                 assert debit is not None
-                drawn = draw(item, self._dataset, None, debit=debit)
+                drawn = draw(item, self._dataset, None, debit=debit, day=day)
                 answers.append(self._signed(drawn))
                 try:
                     self._ledger.keep(self.name, debit, key, answers[-1])

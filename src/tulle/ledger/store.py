@@ -22,10 +22,10 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
 from typing import Any
 
 from tulle.core.errors import InputError, LedgerError, TulleError
+from tulle.core.release import today
 from tulle.core.validate import counted
 from tulle.ledger import store_file
 from tulle.ledger.chain import (
@@ -82,6 +82,7 @@ class Store:
         *,
         guard: Callable[[View], None] | None = None,
         reuse: Callable[[View], Entry | None] | None = None,
+        day: str | None = None,
     ) -> Entry:
         """Append one entry and return it when it is on the disk; a debit or step when confirmed.
 
@@ -89,6 +90,10 @@ class Store:
         may return an existing entry, which is returned and nothing is written: an answer that is
         already there costs nothing, even when the budget is used up. Then ``guard`` may raise,
         and nothing is written. Neither may write to the store.
+
+        An entry has the ``day`` on which it is written, in UTC, or the one that is given: of an
+        answer it is the day on which it was begun. A finer time would tell how long answers
+        took, which follows from records, and be found from the digests if it were left out.
 
         Raises:
             InputError: when the body is not plain JSON or a name is not printable text.
@@ -114,7 +119,7 @@ class Store:
             if store_file.pragma(connection, "user_version") != VERSION:
                 self._upgrade(connection)
                 view = View(self.path, connection, account)
-            row = _write(connection, kind, account, body, view.totals)
+            row = _write(connection, kind, account, body, view.totals, day)
             self._commit(connection, Head(row[0], row[6]))
         if kind in ("debit", "step"):
             self._confirm(Head(row[0], row[6]))
@@ -330,13 +335,13 @@ def _write(
     account: str,
     body: Mapping[str, Any],
     before: Totals,
+    day: str | None = None,
 ) -> tuple[Any, ...]:
     """Write one entry with its totals, and what notes it; return its row."""
     head = store_file.read_head(connection)
     totals = before.after(kind, body)
     text = canonical({**body, "totals": totals.to_json()})
-    now = datetime.now(UTC).isoformat(timespec="microseconds")
-    content = (head.count + 1, kind, account, now, text, head.digest)
+    content = (head.count + 1, kind, account, day or today(), text, head.digest)
     row = (*content, compute_digest(*content))
     connection.execute(store_file.INSERT, row)
     connection.execute("UPDATE head SET count = ?, digest = ?", (row[0], row[6]))

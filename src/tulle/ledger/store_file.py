@@ -6,11 +6,11 @@ import os
 import sqlite3
 import uuid
 from contextlib import closing
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from tulle.core.errors import LedgerError
+from tulle.core.release import today
 from tulle.ledger.chain import (
     GENESIS,
     VERSION,
@@ -147,7 +147,7 @@ def _fill(connection: sqlite3.Connection) -> None:
     # A ledger's identity tells it from others; it is no noise and protects nothing, so it does
     # not come from a noise source.
     body = canonical({"id": uuid.uuid4().hex, "version": VERSION})
-    row = (0, GENESIS, "", datetime.now(UTC).isoformat(timespec="microseconds"), body, "")
+    row = (0, GENESIS, "", today(), body, "")
     digest = compute_digest(*row)
     connection.execute(INSERT, (*row, digest))
     connection.execute("INSERT INTO head VALUES (1, 0, ?)", (digest,))

@@ -28,7 +28,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Protocol, TypedDict, Unpack
@@ -47,7 +46,7 @@ from tulle.core.labels import Labels
 from tulle.core.period import Day
 from tulle.core.public import public
 from tulle.core.query import Query, vouched
-from tulle.core.release import Release
+from tulle.core.release import Release, today
 from tulle.core.source import Source
 from tulle.core.unit import Unit
 from tulle.core.validate import Number, counted, rational, round_up, text, whole_number
@@ -258,13 +257,16 @@ class Stream:
             )
         if source is not None and not type(source).secure:
             raise InputError("A stream is entered in a ledger for good: it takes no test source.")
+        day = today()
         with np.errstate(all="ignore"):
             exact = factor.encode(self._summed.totals(step + 1, terms.periods), step)
         moved = factor.squared_at(declared.steps, terms.periods, declared.bound, step)
         noise = self._noise(len(exact), moved, source)
         noisy = [value + int(n) for value, n in zip(exact, noise, strict=True)]
         session = self._session
-        session.ledger.enter_step(session.name, self._debit, step, noisy, version=session.version)
+        session.ledger.enter_step(
+            session.name, self._debit, step, noisy, version=session.version, day=day
+        )
         return self.releases()[step]
 
     def _noise(self, size: int, moved: int, source: Source | None) -> Any:
@@ -375,7 +377,7 @@ class KeptStream:
             debit=entry.digest,
             labels=Labels(words, "total", declared.axes),
             dataset=self.account,
-            date=entry.time[:10] or datetime.now(UTC).date().isoformat(),
+            date=entry.time[:10] or today(),
             version=entry.body.get("version"),
         )
 

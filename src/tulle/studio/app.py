@@ -6,14 +6,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from fastapi import FastAPI, Request
 from fastapi.responses import FileResponse, JSONResponse, Response
 from fastapi.staticfiles import StaticFiles
 
 from tulle.core.errors import TulleError
-from tulle.studio.responses import go, page, state_of
+from tulle.studio.responses import go, page, page_before, state_of
 from tulle.studio.state import StudioState
 
 HERE = Path(__file__).parent
@@ -47,21 +46,11 @@ def build(state: StudioState) -> FastAPI:
 async def _explain(request: Request, error: Exception) -> Response:
     if request.url.path.endswith(".json"):
         return JSONResponse({"error": str(error)}, status_code=422)
-    back = _own_page(request.headers.get("referer", ""))
+    back = page_before(request)
     if request.method == "POST" and back is not None:
         state_of(request).notice = ("error", str(error))
         return go(back)
     return page(request, "error.html", status=422, message=str(error))
-
-
-def _own_page(address: str) -> str | None:
-    """Return the place of an address within the studio, whichever server it names."""
-    try:
-        found = urlsplit(address)
-    except ValueError:
-        return None
-    place = "/" + found.path.lstrip("/\\") + (f"?{found.query}" if found.query else "")
-    return place if found.netloc else None
 
 
 async def _nothing_here(request: Request, error: Exception) -> Response:

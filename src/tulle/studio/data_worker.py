@@ -110,17 +110,23 @@ class DataWorker:
             "facts": dict(self._data.facts(self._session.unit)),
             "assumptions": list(self._data.assumptions(self._session.unit)),
             "names": self._names(),
-            "columns": list(getattr(self._data, "node_attributes", ())) if unit == "edge" else [],
+            "columns": list(self._columns()),
         }
 
     def partition(self, column: str) -> str:
         """Return the part of each node by a column of attributes, which is declared public so."""
         from tulle.graphs.synthesis.query import synthetic
 
-        columns = getattr(self._data, "node_attributes", {})
+        columns = self._columns()
         if column not in columns:
-            raise InputError(f"There is no column {column!r} of nodes.")
+            raise InputError(f"There is no column {column!r} of nodes that can be made public.")
         return str(synthetic(partition=columns[column].tolist()).chosen()["partition"])
+
+    def _columns(self) -> Mapping[str, Any]:
+        """Return the columns of nodes that may be declared public: under node privacy, none."""
+        if self._session is None or self._session.unit.base != "edge":
+            return {}
+        return getattr(self._data, "node_attributes", {})
 
     # --- the one way out --------------------------------------------------------------------
 

@@ -125,7 +125,12 @@ class Worker:
             self._process.start()
             other.close()
         for verb, arguments in self.first:
-            self._do(Job(verb, arguments, verb))
+            again = Job(verb, arguments, verb)
+            self._do(again)
+            if again.state == "failed" and self._current is not None:
+                # Such as data that has other public facts by now: nothing may be asked of it.
+                self._current.finish("failed", problem=again.problem)
+                raise EOFError
 
     def _do(self, job: Job) -> None:
         with self._lock:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from fastapi import Request
 from fastapi.responses import JSONResponse, RedirectResponse, Response
@@ -51,6 +52,16 @@ def embedded(found: Any) -> str:
 def go(place: str) -> RedirectResponse:
     """Send the browser to another page after a form."""
     return RedirectResponse(place, status_code=303)
+
+
+def page_before(request: Request) -> str | None:
+    """Return the page of the studio that a request comes from, whichever server it names."""
+    try:
+        found = urlsplit(request.headers.get("referer", ""))
+    except ValueError:
+        return None
+    place = "/" + found.path.lstrip("/\\") + (f"?{found.query}" if found.query else "")
+    return place if found.netloc else None
 
 
 def asked_from(text: str) -> dict[str, Any]:

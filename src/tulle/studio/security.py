@@ -1,9 +1,10 @@
 """The door: who may talk to the studio. One person, one browser, this machine.
 
 Any page in any tab of the custodian's browser can send requests to 127.0.0.1, and any program on
-the machine can connect. So every request must carry the cookie that the one-time link gave, name
-the studio's own host (a rebound DNS name does not), and, if a browser says where it comes from,
-come from the studio's own pages. Answers may not be framed, cached or read by other origins.
+the machine can connect. So every request must come from a program of the same user, where the
+system tells (:mod:`tulle.studio.peers`), carry the cookie that the one-time link gave, name the
+studio's own host (a rebound DNS name does not), and, if a browser says where it comes from, come
+from the studio's own pages. Answers may not be framed, cached or read by other origins.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from tulle.studio.peers import HOST, Peers
 from tulle.studio.tokens import new_key
 
 _COOKIE = "tulle_studio_{}"
@@ -38,9 +40,10 @@ _READING = frozenset({"GET", "HEAD"})
 class Door:
     """An ASGI layer that lets the custodian's browser in and nobody else."""
 
-    def __init__(self, app: ASGIApp, *, port: int) -> None:
-        self._app = app
-        self._hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
+    def __init__(self, app: ASGIApp, *, port: int, peers: Peers | None = None) -> None:
+        self._app, self._peers = app, peers
+        # No other name: whoever listens on ::1 may be what a browser takes for localhost.
+        self._host = f"{HOST}:{port}"
         self._cookie = _COOKIE.format(port)
         self._token: str | None = None
         self._key = new_key()
@@ -63,9 +66,10 @@ class Door:
             await self._app(scope, receive, _guarded(send))
 
     def _stop(self, scope: Scope) -> Response | None:
+        if self._peers is not None and not self._peers.welcome(scope.get("client")):
+            return _refuse("This studio belongs to another user of this machine.")
         headers = Headers(scope=scope)
-        host = headers.get("host", "")
-        if host not in self._hosts:
+        if headers.get("host", "") != self._host:
             return _refuse("This studio answers to 127.0.0.1 only.")
         token = parse_qs(scope["query_string"].decode("latin-1")).get("token")
         if token and scope["method"] == "GET":
@@ -73,7 +77,7 @@ class Door:
         if not _is_key(_read(headers, self._cookie), self._key):
             return _refuse("Open the studio with the link that it printed when it started.")
         origin, site = headers.get("origin"), headers.get("sec-fetch-site")
-        own = origin in {f"http://{known}" for known in self._hosts}
+        own = origin == f"http://{self._host}"
         if origin is not None and not own:
             return _refuse("This request comes from another page.")
         if scope["method"] in _READING:

@@ -11,10 +11,9 @@ from pathlib import Path
 import uvicorn
 
 from tulle.studio.app import build
+from tulle.studio.peers import HOST, Peers
 from tulle.studio.security import Door
 from tulle.studio.state import StudioState
-
-HOST = "127.0.0.1"
 
 
 def serve(
@@ -36,7 +35,7 @@ def serve(
         port = listening.getsockname()[1]
         # Whoever follows the link at once waits in line, and is not turned away.
         listening.listen()
-        door = Door(build(state), port=port)
+        door = Door(build(state), port=port, peers=Peers(port))
         # A traceback in the terminal may quote a record, so none is shown unless asked for.
         level = "warning" if os.environ.get("TULLE_DEBUG") == "1" else "critical"
         # This one quotes the bytes of an upload that it stumbles over.

@@ -11,6 +11,7 @@ from typing import Any
 from tulle.core.errors import InputError
 from tulle.core.validate import whole_number
 from tulle.ledger.ledger import Ledger
+from tulle.sql.engines.connector import place_of
 from tulle.studio.data_worker import DataWorker
 from tulle.studio.jobs import Job
 from tulle.studio.process import Worker
@@ -147,10 +148,7 @@ class Study:
 
 def place_name(place: str) -> str:
     """Return the last part of a path, or a database URL without its user and password."""
-    if "://" in place:
-        scheme, _, rest = place.partition("://")
-        return f"{scheme}://{rest.rpartition('@')[2]}"
-    return Path(place).name
+    return place_of(place) if "://" in place else Path(place).name
 
 
 def parse_groups(text: str) -> dict[str, list[Any]] | None:

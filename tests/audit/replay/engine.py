@@ -437,15 +437,13 @@ def ask(onlooker: Onlooker, case: Case, dataset: Dataset, folder: Path) -> None:
 
 
 def entries(onlooker: Onlooker, ledger: Ledger) -> None:
-    """Write down what the ledger holds, entry by entry; times and digests tell of the run."""
+    """Write down what the ledger holds, entry by entry; digests tell of the run."""
     for entry in ledger.entries():
-        onlooker.hide(entry.time, "time")
-        onlooker.hide(entry.time[:19].replace("T", " "), "time")
-        onlooker.hide(entry.time[:16].replace("T", " "), "time")
         for digest in (entry.digest, entry.previous):
             for length in (12, 16, None):
                 onlooker.hide(digest[:length], "digest")
-        onlooker.note("entry", f"{entry.number} {entry.kind} {entry.account} {entry.body}")
+        when = f"{entry.number} {entry.kind} {entry.time}"
+        onlooker.note("entry", f"{when} {entry.account} {entry.body}")
 
 
 def after(answer: Release, folder: Path) -> dict[str, Callable[[], Any]]:

@@ -117,6 +117,48 @@ DATED_LINES: Sequence[Line] = (
 WHOLE = [variant for place, variant in enumerate(NETWORKS) if place != 4]
 """With ``--time`` a file with a line that is no edge is refused (docs/limits.md)."""
 
+# --- people who are hidden with all that is known of them ---
+
+WORKING = {f"p{n}": (20 + n, "ab"[n % 2]) for n in range(8)}
+
+
+def people(held: dict[str, tuple[int, str]]) -> Callable[[Path], Path]:
+    links = [f"{a};{b};7;{day}\n" for a, b, day in RING if a in held and b in held]
+    rows = [f"{name},{age},{dept}\n" for name, (age, dept) in held.items()]
+    return partial(
+        files,
+        {
+            "net.dat": "from;to;strength;day\n" + "".join(links),
+            "like.dat": "from;to;strength;day\np1;p2;1;2026-01-01\n",
+            "people.csv": "name,age,dept\n" + "".join(rows),
+        },
+    )
+
+
+HIDDEN_PEOPLE = [
+    people(WORKING),
+    people({name: row for name, row in WORKING.items() if name != "p3"}),
+    people({**WORKING, "p3": (99, "war")}),
+    people({**WORKING, "guest": (1, "a")}),
+]
+NODE = ("--unit", "node", "--epsilon", "0.5", "--delta", "1e-6")
+ALONE = (*READ[:-2], *WHERE)
+PEOPLE_LINES: Sequence[Line] = (
+    ("plan", *READ[:-2], "edges", *NODE),
+    ("plan", *ALONE, "subgraphs('a-b', where='a.dept = b.dept')", *NODE),
+    ("plan", *ALONE, "subgraphs('a-b', where=\"a.dept = 'war'\")", *NODE),
+    ("plan", *ALONE, "edges", *NODE, "--like", "{folder}/like.dat"),
+    ("plan", *READ, "degree_of('p3')", *NODE),
+    ("ask", *ALONE, "edges", *NODE, *TIGHT, "--json", "--out", "{folder}/o.json"),
+    ("ask", *READ, *WHERE, "subgraphs('a-b', where='a.dept = b.dept')", *NODE, *TIGHT),
+    ("synth", *READ, *WHERE, *NODE, *TIGHT, "--partition", "dept", "--out", "{folder}/x.csv"),
+    (
+        *("synth", *ALONE, *NODE, *TIGHT, "--option", "group=dept", "--option", "groups=2"),
+        *("--out", "{folder}/made.csv"),
+    ),
+    ("synth", *READ[:-2], *NODE, *TIGHT, "--json", "--out", "{folder}/made.csv"),
+)
+
 # --- databases ----------------------------------------------------------------------------------
 
 TRIPS = [
@@ -271,6 +313,7 @@ MATRIX_LINES: Sequence[Line] = (
 
 LINES = {
     "networks": (NETWORKS, NETWORK_LINES),
+    "people": (HIDDEN_PEOPLE, PEOPLE_LINES),
     "dated": (WHOLE, DATED_LINES),
     "databases": (DATABASES, DATABASE_LINES),
     "streams": (DATABASES, STREAM_LINES),
@@ -319,7 +362,7 @@ def check(variants: Sequence[Callable[[Path], Path]], lines: Sequence[Line]) -> 
     ]
 
 
-@pytest.mark.parametrize("name", ["networks", "dated", "streams", "matrices"])
+@pytest.mark.parametrize("name", ["networks", "people", "dated", "streams", "matrices"])
 def test_commands_show_the_same_with_every_option(name: str, constant: None) -> None:
     variants, lines = LINES[name]
     check((variants[0], variants[-1]), lines)

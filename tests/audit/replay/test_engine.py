@@ -3,6 +3,7 @@
 import logging
 import sys
 import warnings
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -514,6 +515,15 @@ def test_a_debit_that_follows_the_data_is_caught(monkeypatch):
     monkeypatch.setattr(Session, "ask", dear)
     seen = replay_case(case_of(worlds.matrix_readers()["lists"]))
     caught(seen, "what is left")
+    caught(seen, "entry")
+
+
+def test_a_ledger_that_tells_how_long_answers_took_is_caught(monkeypatch):
+    """The broken version enters moments; of two entries they tell what lay between them."""
+    from tulle.ledger import store
+
+    monkeypatch.setattr(store, "today", lambda: datetime.now(UTC).isoformat())
+    seen = replay_case(case_of(worlds.matrix_readers()["lists"]))
     caught(seen, "entry")
 
 

@@ -213,6 +213,10 @@ ODD_QUESTIONS = (
     '{"kind": "graph", "model": "auto", "arguments": {"model": "1k"}}',
     '{"kind": "graph", "model": "auto", "arguments": {"nothing": 1}}',
     '{"kind": "graph", "text": "triangles", "partition": {"a": []}}',
+    '{"kind": "graph", "model": "communities", "partition": "dept"}',
+    '{"kind": "graph", "model": "auto", "partition": "nothing"}',
+    '{"kind": "graph", "text": "degree_of(\'ann\')"}',
+    '{"kind": "graph", "text": "subgraphs(\'a-b\', where=\'a.dept = b.dept\')"}',
     '{"kind": "matrix", "arguments": {"nothing": 1}}',
     '{"kind": "contributions", "arguments": {"bound": {}}}',
     '{"kind": "graph"}',
@@ -231,7 +235,8 @@ def odd_visits(question):
         path = path.replace("/jobs/{study}", "/jobs/{job}").replace("{form}", "csv")
         taken = [*route.dependant.query_params, *route.dependant.body_params]
         names = {field.name for field in taken} or (opening if "open" in path else set())
-        plain = {name: question if name == "asked" else "1" for name in names}
+        usual = {"asked": question, "mechanism": "", "delta": "0"}
+        plain = {name: usual.get(name, "1") for name in names}
         for method in route.methods if not path.endswith("/close") else ():
             yield method, path, plain
             for name in sorted(names):
@@ -260,12 +265,62 @@ def test_no_page_fails_whatever_its_fields_hold(name):
     assert "is open already" in again
 
 
+def apart(name, variants):
+    """Return what tells neighbours apart, whatever fields hold; but for what is shown inside."""
+    known, asked = CASES[name]
+    opening, question = asked[1], asked[3][2]["asked"]
+    inside = [re.sub(r"{\w+}", "[^ ]*", re.escape(path).replace("\\", "")) for path in INSIDE]
+    seen = replay_pages(connect, known[:variants], [opening, *odd_visits(question)])
+    told = [one for one in seen.findings if not any(re.search(f" {p}:", one) for p in inside)]
+    said = " ".join(one.text for one in seen.shown)
+    assert '"state":"done"' in said
+    return told
+
+
+def test_nothing_tells_people_apart_whatever_fields_hold():
+    assert apart("people per node", 3) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["graph", "graph per node", "matrix", "contributions", "database"])
+def test_nothing_tells_neighbours_apart_whatever_fields_hold(name):
+    assert apart(name, 3) == []
+
+
+def test_a_partition_of_people_who_are_hidden_is_caught(monkeypatch):
+    """The broken version reads any column of nodes, whoever is protected."""
+    from tulle.studio.data_worker import DataWorker
+
+    monkeypatch.setattr(DataWorker, "_columns", lambda self: self._data.node_attributes)
+    assert any("plan.json" in one for one in apart("people per node", 2))
+
+
 def test_a_page_that_trusts_its_fields_is_caught(monkeypatch):
     monkeypatch.setattr("tulle.studio.pages.ask.asked_from", json.loads)
     assert failures("graph")[0]
 
 
+def write_people(people, folder):
+    """Write a network of people, each with one link to all before, and where they work."""
+    names = list(people)
+    links = [f"{a},{b}\n" for i, a in enumerate(names) for b in names[:i]]
+    (folder / "friends.csv").write_text("a,b\n" + "".join(links))
+    rows = [f"{name},{dept}\n" for name, dept in people.items()]
+    (folder / "people.csv").write_text("name,dept\n" + "".join(rows))
+    return folder / "friends.csv"
+
+
+STAFFED = {"ann": "art", "bob": "law", "cy": "art", "dan": "law"}
+PEOPLE = [
+    partial(write_people, people)
+    for people in (STAFFED, {**STAFFED, "dan": "war"}, {**STAFFED, "eve": "law"})
+]
+
 CASES = {
+    "people per node": (
+        PEOPLE,
+        visits("graph", "node", {"text": "edges"}, header="yes", attributes="people.csv"),
+    ),
     "graph": (
         LINES["graph per edge"][0],
         visits("graph", "edge", {"text": "triangles"}, nodes="6"),

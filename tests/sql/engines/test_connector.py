@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import random
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +19,7 @@ from tulle.core import registry
 from tulle.core.errors import InputError, QueryError
 from tulle.sql.data import Database
 from tulle.sql.dialect import Dialect, dialect_of
-from tulle.sql.engines.connector import Connector
+from tulle.sql.engines.connector import Connector, place_of
 from tulle.sql.expressions import kinds
 from tulle.sql.expressions.total import ENTRIES
 from tulle.sql.queries import one_aggregate, relation_of, relations_of, sql
@@ -140,3 +141,19 @@ def test_the_default_engine_does_not_stand_in() -> None:
     assert dialect_of("sqlite").title == "SQLite"
     with pytest.raises(KeyError):
         dialect_of("oracle")
+
+
+def test_no_part_of_a_user_or_a_password_is_in_what_is_shown_of_a_url() -> None:
+    """An account is called like its database, and releases say so."""
+    draw = random.Random(7)
+    for _ in range(2000):
+        one, two, three = (
+            "secret".join(draw.choices("/@?#:&=%\"' .[]\\", k=draw.randrange(4))) + "secret"
+            for _ in range(3)
+        )
+        held = draw.choice(["", f"{one}@", f"{one}:{two}@"])
+        asked = draw.choice(["", f"?password={three}", f"?{one}={two}&host=x"])
+        shown = place_of(f"postgresql://{held}host:5432/shop{asked}")
+        assert "secret" not in shown
+        assert shown in ("postgresql://host:5432/shop", "postgresql://database")
+    assert place_of("duckdb:///shop.duckdb") == "duckdb:///shop.duckdb"

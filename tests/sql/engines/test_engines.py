@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -134,6 +135,18 @@ def test_a_server_that_is_not_there_is_reported_without_the_password() -> None:
     with pytest.raises(InputError, match="PostgreSQL cannot be reached") as caught:
         Database.connect("postgresql://me:hidden@127.0.0.1:1/none", owners={})
     assert "hidden" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "secret", ["hid/den", "hid#den", "hid:den", 'hid"/den', "hid@den", "hid den"]
+)
+def test_no_part_of_a_password_is_in_the_words_of_a_server(secret: str) -> None:
+    """Not even where the URL is none, of which the driver quotes what it took for a port."""
+    pytest.importorskip("adbc_driver_postgresql")
+    for url in (f"me:{secret}@127.0.0.1:1/none", f"127.0.0.1:1/none?port=1&password={secret}"):
+        with pytest.raises(InputError, match="PostgreSQL cannot be reached") as caught:
+            Database.connect(f"postgresql://{url}", owners={})
+        assert not re.search("hid|den", str(caught.value))
 
 
 @pytest.mark.filterwarnings("ignore")

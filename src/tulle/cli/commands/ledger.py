@@ -318,7 +318,7 @@ def _show_account(ledger: Ledger, account: Account) -> None:
     answers = _answers(ledger, account.name)
     drawn = tables.simple()
     drawn.add_column("entry", justify="right")
-    drawn.add_column("time (UTC)", no_wrap=True)
+    drawn.add_column("day (UTC)", no_wrap=True)
     drawn.add_column("question", overflow="fold")
     drawn.add_column("price")
     drawn.add_column("answer", justify="right")
@@ -329,7 +329,7 @@ def _show_account(ledger: Ledger, account: Account) -> None:
             answer = counted(len(ledger.steps(account.name, entry.digest)), "step")
         drawn.add_row(
             str(entry.number),
-            entry.time[:16].replace("T", " "),
+            entry.time[:10],
             str(entry.body["question"]),
             str(Guarantee.from_json(entry.body["guarantee"])).rpartition(", ")[0],
             answer,
@@ -361,7 +361,7 @@ def _account_json(ledger: Ledger, account: Account) -> dict[str, Any]:
         "debits": [
             {
                 "entry": entry.number,
-                "time": entry.time,
+                "day": entry.time[:10],
                 "question": entry.body["question"],
                 "guarantee": entry.body["guarantee"],
                 "digest": entry.digest,

@@ -322,8 +322,10 @@ class Connection:
 
     def name(self) -> str:
         """Return what the account is called unless the user says: never user or password."""
+        from tulle.sql.engines.connector import place_of
+
         place = self.database
-        path = urlsplit(place).path if "://" in place else place
+        path = urlsplit(place_of(place)).path if "://" in place else place
         return Path(path).name or "database"
 
 

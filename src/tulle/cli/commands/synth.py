@@ -12,6 +12,7 @@ from tulle.cli import answering, options
 from tulle.cli.asking import Asking
 from tulle.cli.common import command, printer
 from tulle.core.errors import InputError
+from tulle.core.validate import whole_number
 
 if TYPE_CHECKING:
     from tulle.core.query import Query
@@ -123,7 +124,8 @@ def _per_node(model: str, asked: dict[str, Any], partition: str | None) -> Query
             "--partition. --option group=COLUMN --option groups=NUMBER keeps how many edges are "
             "inside groups."
         )
-    return synthetic_per_node(**asked)
+    groups = whole_number(str(asked.get("groups", "")))
+    return synthetic_per_node(**asked | ({} if groups is None else {"groups": groups}))
 
 
 def _check_ending(out: Path) -> None:

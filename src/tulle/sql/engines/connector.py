@@ -89,6 +89,22 @@ def connectors() -> list[Connector]:
     return [_made(kind) for kind in dict.fromkeys(registry.find("engine", "url").values())]
 
 
+def place_of(url: str) -> str:
+    """Return of a URL what may be shown and names things: nothing that may be a user or password.
+
+    Those stand before an @ or after a question mark.
+
+    Example:
+        >>> place_of("postgresql://me:secret@host:5432/shop?sslpassword=other")
+        'postgresql://host:5432/shop'
+        >>> place_of("postgresql://host/shop?password=a@b")
+        'postgresql://database'
+    """
+    scheme, _, rest = url.partition("://")
+    start, end = rest.rfind("@") + 1, f"{rest}?".find("?")
+    return f"{scheme}://{rest[start:end] if start <= end else 'database'}"
+
+
 def no_connector(url: Any) -> InputError:
     """Return the error for a URL or a connection that leads to no engine."""
     # A URL may hold a password: only its beginning is shown.

@@ -11,7 +11,7 @@ from tulle.core.errors import InputError
 from tulle.studio import words
 from tulle.studio.figures import curve_figure, heat_figure
 from tulle.studio.pages.opening import opening_page
-from tulle.studio.responses import asked_from, go, page, state_of, tell
+from tulle.studio.responses import asked_from, go, page, page_before, state_of, tell
 from tulle.studio.state import StudioState
 from tulle.studio.study import Study
 
@@ -158,7 +158,7 @@ def ask(
             again=again,
         )
     )
-    return go(request.headers.get("referer") or f"/study/{identifier}")
+    return go(page_before(request) or f"/study/{identifier}")
 
 
 @router.post("/study/{identifier}/close")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from tulle.studio.responses import go, state_of, tell
+from tulle.studio.responses import go, page_before, state_of, tell
 
 router = APIRouter()
 
@@ -21,4 +21,4 @@ def cancel(request: Request, identifier: str) -> Response:
     """Stop a piece of work."""
     state = state_of(request)
     state.cancel(state.job(identifier))
-    return go(request.headers.get("referer") or "/data")
+    return go(page_before(request) or "/data")

@@ -50,6 +50,7 @@ def opening_page(request: Request, study: Study) -> Response:
         catalogue=catalogue,
         drawing=None if catalogue is None else draw_schema(catalogue),
         account=name,
+        others=[s.account for s in state.studies.values() if s.account and s.place == study.place],
         existing=existing if existing is not None and existing.kind == kind else None,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 import weakref
 from collections.abc import Collection
@@ -209,8 +210,8 @@ class PostgreSQL(Engine):
         """Connect for reading.
 
         Raises:
-            InputError: when the server cannot be reached; the URL, which may hold a password,
-                is not shown.
+            InputError: when the server cannot be reached; nothing of the URL, which may hold a
+                password, is shown.
         """
         driver = _import()
         with ExitStack() as undo:
@@ -220,8 +221,10 @@ class PostgreSQL(Engine):
                 engine = cls(connection)
                 engine._settle()
             except driver.Error as error:
-                # Nothing was read yet: its words are about the server, and the URL is taken out.
-                reason = str(error).replace(url, "...").strip().splitlines()[0]
+                # Nothing was read yet: its words are about the server, and quote parts of the URL.
+                quoted = r'".*"' if '"' in url else r'"[^"]*"'
+                said = str(error).replace(url, "...").strip().splitlines()[0]
+                reason = re.sub(quoted, '"..."', said)
                 raise_alone(InputError(f"PostgreSQL cannot be reached: {reason}"))
             if memory is not None:
                 engine._limit(memory)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tulle.core.errors import InputError, MissingExtraError, raise_alone
 from tulle.sql.engines.base import Engine, EngineError, Size, Workspace
+from tulle.sql.engines.connector import place_of
 from tulle.sql.engines.files import CsvFile, csv_file, is_parquet, partitioned_from
 from tulle.sql.engines.spark.plans import NAMES_ONLY, NOT_STORED, read_plan
 from tulle.sql.schema.catalogue import RESERVED, Catalogue, Definition, Keys
@@ -100,9 +101,10 @@ class Spark(Engine):
                     builder = builder.config(setting, f"{memory.kilobytes}k")
             session = builder.getOrCreate()
         except Exception as error:  # noqa: BLE001 - a missing Java shows in many ways
+            shown = place_of(master) if "://" in master else master
             raise_alone(
                 InputError(
-                    f"Spark cannot be started on {master!r}: {type(error).__name__}. It needs "
+                    f"Spark cannot be started on {shown!r}: {type(error).__name__}. It needs "
                     "Java 17."
                 )
             )
