@@ -177,10 +177,32 @@ def test_a_quote_that_is_not_closed_swallows_nobody(
         return int(tulle.sql("SELECT COUNT(*) FROM quoted").truth(database))
 
     assert people("b", several=False) == people('"b', several=False) == 3
-    with pytest.raises(InputError, match="several lines"):
+    with pytest.raises(InputError, match="swallow"):
         people("b", several=True)
     # A broken version takes such a frame.
     monkeypatch.setattr(plans, "_swallows", lambda _: False)
     assert people("b", several=True) == 3
     assert people('"b', several=True) == 1
     spark_session.catalog.dropTempView("quoted")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_value_that_cannot_be_read_ends_no_file(
+    spark_session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def people(moment: int) -> int:
+        moments = pa.array([0, moment, 5], pa.int64()).view(pa.timestamp("ms"))
+        rows = {"id": pa.array([1, 2, 3], pa.int32()), "v": moments}
+        pyarrow.parquet.write_table(pa.table(rows), str(tmp_path / "m.parquet"))
+        reader = spark_session.read.option("ignoreCorruptFiles", True)
+        reader.parquet(str(tmp_path / "m.parquet")).createOrReplaceTempView("ended")
+        database = tulle.Database.connect(spark_session, owners={"ended": "id"})
+        return int(tulle.sql("SELECT COUNT(*) FROM ended WHERE v IS NOT NULL").truth(database))
+
+    with pytest.raises(InputError, match="swallow"):
+        people(7)
+    # A broken version takes such a frame: two others are gone with the value.
+    monkeypatch.setattr(plans, "_swallows", lambda _: False)
+    assert people(7) == 3
+    assert people(2**62) < 2
+    spark_session.catalog.dropTempView("ended")

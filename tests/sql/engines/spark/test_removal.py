@@ -171,7 +171,7 @@ def check(seeds: Iterable[int], session: Any, least: float) -> None:
     assert are_enough(sum(answered for _, answered in found), len(found), least)
 
 
-EVERY_DAY = (3,)
+EVERY_DAY = (6,)
 
 
 @pytest.mark.filterwarnings("ignore")

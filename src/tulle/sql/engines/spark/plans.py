@@ -29,9 +29,9 @@ GUESSED = (
 )
 
 SWALLOWED = (
-    "is a frame over files in which a record may go on over several lines (multiLine), so that a "
-    "quote that one record opens and does not close swallows the records after it. Read the files "
-    "without that option."
+    "is a frame over files in which a record may go on over several lines (multiLine), or of which "
+    "Spark reads no more after what it cannot read (ignoreCorruptFiles), so that one record may "
+    "swallow those after it. Read the files without that option."
 )
 
 NAMES_ONLY = "partitioncolumntypeinference"
@@ -166,7 +166,8 @@ def _swallows(node: Any) -> bool:
     """Say whether what is in one record of a file may change how others are read."""
     if _kind(node) != "LogicalRelation":
         return False
-    return _options(node.relation()).get("multiline") == "TRUE"
+    given = _options(node.relation())
+    return "TRUE" in (given.get("multiline"), given.get("ignorecorruptfiles"))
 
 
 def _is_guessed(node: Any) -> bool:
