@@ -400,7 +400,7 @@ def spark_columns(session: Any) -> list[Column]:
 @pytest.mark.filterwarnings("ignore")
 def test_some_types_in_some_places_of_spark(spark_session: Any) -> None:
     pairs = list(product(spark_columns(spark_session), PLACES))
-    check(pairs[5 :: 6 * SAMPLE], in_spark(spark_session), 0)
+    check(pairs[5 :: 12 * SAMPLE], in_spark(spark_session), 0)
 
 
 @pytest.mark.slow
