@@ -95,6 +95,12 @@ class Dialect(ABC):
 
     @property
     @abstractmethod
+    def writes_offsets(self) -> bool:
+        """Whether timestamps with time zone are written with their offset, so that no two of them
+        are one text: an hour is there twice where clocks are set back."""
+
+    @property
+    @abstractmethod
     def pattern_end(self) -> str:
         """The regular expression for the very end of a text."""
 

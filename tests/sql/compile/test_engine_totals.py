@@ -13,7 +13,9 @@ import pytest
 import tulle
 from tulle.core.errors import InputError, QueryError
 from tulle.matrices.contributions.clipping import Limits, clip
+from tulle.sql.compile import engine_totals
 from tulle.sql.data import Database
+from tulle.sql.engines.base import EngineError
 
 duckdb = pytest.importorskip("duckdb", reason="the extra tulle[sql] is not installed")
 pa = pytest.importorskip("pyarrow")
@@ -142,6 +144,34 @@ def test_spark_clips_as_arrays_do(spark_session: Any) -> None:
     spark_session.createDataFrame(pa.table(table)).createOrReplaceTempView("trip")
     database = Database.connect(spark_session, owners={"trip": "rider"})
     same(in_database(database), in_memory(table), FEW)
+
+
+NAMES = ("a\\b", "it's", "\\", '"', "x\\', 0), ('", "`", "\u00e9\n", "${a}", "--", "''")
+"""Names of a grid in which engines have marks of their own."""
+
+
+def named_totals(database: Database) -> list[float]:
+    text = "SELECT place, 'r' FROM named"
+    found = tulle.Contributions.from_query(database, text, rows=NAMES, columns=["r"])
+    return [float(total) for total in found.totals().reshape(-1)]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_names_of_a_grid_are_those_of_the_rows(
+    spark_session: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = pa.table({"who": range(len(NAMES)), "place": NAMES})
+    embedded = Database.from_tables({"named": rows}, owners={"named": "who"})
+    assert named_totals(embedded) == [1.0] * len(NAMES)
+    spark_session.createDataFrame(rows).createOrReplaceTempView("named")
+    database = Database.connect(spark_session, owners={"named": "who"})
+    assert named_totals(database) == [1.0] * len(NAMES)
+    # A broken version writes them as DuckDB's constants.
+    true = engine_totals._placed
+    monkeypatch.setattr(engine_totals, "_placed", lambda *given: true(*given[:3], "duckdb"))
+    with pytest.raises(EngineError):
+        named_totals(database)
+    spark_session.catalog.dropTempView("named")
 
 
 def test_release_and_plan_go_through_the_engine() -> None:

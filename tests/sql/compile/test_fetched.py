@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tulle.sql.compile.fetched import numbers_in, rows_at
+from tulle.sql.compile.fetched import numbers_in, readable, rows_at, texts_in
 
 CHUNKS = ([[5, 1], [], [2**62]], [[]], [[1, 2, 3]])
 
@@ -39,6 +39,15 @@ def test_rows_are_taken_in_order() -> None:
     table = pa.table({"n": [7, 8, 9], "t": ["a", "b", "c"]})
     assert rows_at(table, np.array([2, 0])).to_pylist() == [{"n": 9, "t": "c"}, {"n": 7, "t": "a"}]
     assert rows_at(table, np.flatnonzero([False, False, False])).num_rows == 0
+
+
+def test_texts_that_are_no_utf8_are_bytes_or_missing() -> None:
+    held = [b"a", b"\xff", None, b"\xc3", "\u00e9".encode()]
+    wrong = pa.array(held, pa.binary()).view(pa.string())
+    for column in (wrong, pa.chunked_array([wrong.slice(0, 1), wrong.slice(1)])):
+        assert texts_in(column) == ["a", b"\xff", None, b"\xc3", "\u00e9"]
+        assert readable(column).to_pylist() == ["a", None, None, None, "\u00e9"]
+        assert readable(column.slice(4)).to_pylist() == texts_in(column.slice(4)) == ["\u00e9"]
 
 
 def test_pandas_is_not_loaded() -> None:

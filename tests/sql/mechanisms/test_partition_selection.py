@@ -25,6 +25,7 @@ from tulle.sql.engines.duckdb.dialect import DuckDBDialect
 from tulle.sql.keys import statements as key_statements
 from tulle.sql.keys.question import DiscoveredTable
 from tulle.sql.keys.statements import KEY, LONGEST, PEOPLE, PLACE
+from tulle.sql.mechanisms import partition_selection
 from tulle.sql.mechanisms.found_keys import FoundKeys, table_of
 from tulle.sql.queries import SqlQuery
 
@@ -112,6 +113,22 @@ KINDS = {
         datetime.datetime(1999, 12, 31, 23, 59, 59, 500000),
     },
 }
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_text_that_is_no_utf8_is_no_key(
+    spark_session: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark takes any bytes for a text."""
+    rows = [(person, b"a" if person % 2 else b"\xff") for person in range(80)]
+    spark_session.createDataFrame(rows, "person INT, v BINARY").createOrReplaceTempView("bytes")
+    database = tulle.Database.connect(spark_session, owners={"bytes": "person"})
+    text = "SELECT CAST(v AS TEXT) AS k, COUNT(*) AS n FROM bytes GROUP BY CAST(v AS TEXT)"
+    assert release(database, text).value.to_dict()["k"] == ["a"]
+    monkeypatch.setattr(partition_selection, "texts_in", lambda column: column.to_pylist())
+    with pytest.raises(UnicodeDecodeError):
+        release(database, text)
+    spark_session.catalog.dropTempView("bytes")
 
 
 def test_keys_of_every_kind_are_found_and_told_alike_by_every_engine(engine: Any) -> None:

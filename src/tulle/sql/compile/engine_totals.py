@@ -52,6 +52,7 @@ class EngineTotals:
     def __init__(self, engine: Engine, schema: Schema, tree: Any, gone: Gone = None) -> None:
         self._engine = engine
         dialect = dialect_of(schema.dialect)
+        self._dialect = schema.dialect
         self._double, self._text = dialect.type_name("DOUBLE"), dialect.type_name("TEXT")
         self._owned, kind = owned_statement(schema, tree, gone)
         # Whatever the order of the rows: that must not show in the last digits of a sum.
@@ -69,7 +70,8 @@ class EngineTotals:
         kinds = self._engine.fetch(f"SELECT * FROM ({self._owned}) o LIMIT 0").schema
         joins, conditions, places = "", [], []
         for name, names in (("r", rows), ("c", columns)):
-            join, condition, place = _placed(name, names, kinds.field(name).type)
+            kind = kinds.field(name).type
+            join, condition, place = _placed(name, names, kind, self._dialect)
             joins += join
             conditions += condition
             places.append(place)
@@ -294,7 +296,7 @@ def owned_statement(
     return text, kinds["w"]
 
 
-def _placed(name: str, names: Sequence[Any], kind: Any) -> tuple[str, list[str], str]:
+def _placed(name: str, names: Sequence[Any], kind: Any, dialect: str) -> tuple[str, list[str], str]:
     """Return a join, conditions and an expression for the place of a value among names."""
     import pyarrow as pa
 
@@ -314,7 +316,8 @@ def _placed(name: str, names: Sequence[Any], kind: Any) -> tuple[str, list[str],
         # Moved into the range as well as kept to it: the engine may compute before it filters.
         inside = f"LEAST(GREATEST(CAST(o.{name} AS BIGINT), 0), {max(len(names) - 1, 0)})"
         return "", [f"o.{name} >= 0", f"o.{name} < {len(names)}"], inside
-    quoted = (str(v) if whole else "'" + str(v).replace("'", "''") + "'" for v in names)
+    # Engines differ in what a backslash means, too.
+    quoted = (str(v) if whole else exp.Literal.string(str(v)).sql(dialect=dialect) for v in names)
     listed = ", ".join(f"({value}, {place})" for place, value in enumerate(quoted))
     join = f" JOIN (VALUES {listed}) AS p{name}(v, p) ON p{name}.v = o.{name}"
     return join, [], f"CAST(p{name}.p AS BIGINT)"

@@ -7,7 +7,7 @@ second and 50 MB of memory.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,6 +37,35 @@ def numbers_in(table: pyarrow.Table, name: str) -> Array:
                 part = np.where(bits[chunk.offset : chunk.offset + len(chunk)], part, math.nan)
             parts.append(part)
     return np.concatenate(parts)
+
+
+def texts_in(column: Any) -> list[str | bytes | None]:
+    """Return a column of texts; one that is no UTF-8, as Spark has them, as its bytes."""
+    try:
+        return list(column.to_pylist())
+    except UnicodeDecodeError:
+        import pyarrow as pa
+
+        return [_text(one) for one in column.cast(pa.binary()).to_pylist()]
+
+
+def readable(column: Any) -> Any:
+    """Return a column of texts, with NULL for one that is no UTF-8."""
+    import pyarrow as pa
+
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        texts = [one if isinstance(one, str) else None for one in texts_in(column)]
+        return pa.array(texts, column.type)
+    return column
+
+
+def _text(written: bytes | None) -> str | bytes | None:
+    try:
+        return None if written is None else written.decode()
+    except UnicodeDecodeError:
+        return written
 
 
 def rows_at(table: pyarrow.Table, places: Wholes) -> pyarrow.Table:

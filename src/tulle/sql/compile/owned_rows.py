@@ -12,7 +12,15 @@ from tulle.sql.compile.common_kinds import widest
 from tulle.sql.compile.derivations import alias, column, owner_type
 from tulle.sql.dialect import dialect_of
 from tulle.sql.expressions.conversions import collation_name
-from tulle.sql.expressions.kinds import DECIMAL, DOUBLE, WHOLE, kind_of_column, named_type
+from tulle.sql.expressions.kinds import (
+    DECIMAL,
+    DOUBLE,
+    OPAQUE,
+    WHOLE,
+    ZONED,
+    kind_of_column,
+    named_type,
+)
 from tulle.sql.schema.ranges import Range
 from tulle.sql.schema.schema import HERE, TEXT, Schema, Tie
 
@@ -41,6 +49,7 @@ def owned_rows(schema: Schema, table: str, gone: Gone = None) -> tuple[list[Any]
             one, other = column(mine, link.start), column(theirs, link.name)
             if not _is_same(schema, (start, mine), (link.table, theirs)):
                 # Written out they are equal or not, whatever a text holds.
+                _check_text(schema, link.table, theirs)
                 one, other = exp.cast(one, named_type("TEXT")), exp.cast(other, named_type("TEXT"))
             conditions.append(exp.EQ(this=one, expression=other))
         places[link.name] = link.table
@@ -69,6 +78,18 @@ def _is_same(schema: Schema, one: tuple[str, str], other: tuple[str, str]) -> bo
         return False
     exact = kinds[0].name in {WHOLE, DECIMAL}
     return not exact or widest(kinds, dialect_of(schema.dialect).exact).name != DOUBLE
+
+
+def _check_text(schema: Schema, table: str, name: str) -> None:
+    """Refuse a key of which two values may be one text, to which a row could lead at once."""
+    written = schema.tables[table][name]
+    kind = kind_of_column(written, schema.dialect).name
+    if kind == OPAQUE or (kind == ZONED and not dialect_of(schema.dialect).writes_offsets):
+        raise QueryError(
+            f"{table}.{name} has type {written}, of which two values may be written alike, and a "
+            "path to owners compares it with a column of another type: a row could lead to two "
+            "owners. Lead there from a column of the same type, or over another key."
+        )
 
 
 def values_of(names: Sequence[str], ranges: Mapping[str, Range]) -> list[Any]:

@@ -15,6 +15,7 @@ from tulle.core import cells, registry
 from tulle.core.arrays import Wholes
 from tulle.core.errors import QueryError
 from tulle.sql.compile.engine_totals import SIGN, EngineTotals, owned_statement, read_steps
+from tulle.sql.compile.fetched import readable
 from tulle.sql.compile.owned_rows import Gone
 from tulle.sql.expressions import kinds
 from tulle.sql.expressions.kinds import Kind
@@ -51,7 +52,6 @@ class CellRows(EngineTotals):
     """Rows (row, column, weight) of a SELECT, whose cells nobody has to list. Custodian side."""
 
     def __init__(self, engine: Engine, schema: Schema, tree: Any, gone: Gone = None) -> None:
-        self._dialect = schema.dialect
         self._named: tuple[str, tuple[Kind, ...]] | None = None
         self._parts = schema, tree.copy(), gone
         super().__init__(engine, schema, tree, gone)
@@ -136,5 +136,5 @@ class CellRows(EngineTotals):
 def _read(written: Any, kind: Kind) -> Any:
     """Return the names that texts of the engine say, written as names in memory are."""
     if kind.name == kinds.TEXT:
-        return written
+        return readable(written)
     return cells.texts([read_key(one, kind)[1] for one in written.to_pylist()], "cell")

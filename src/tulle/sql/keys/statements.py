@@ -368,8 +368,10 @@ _READ = {
 }
 
 
-def read_key(written: str | None, kind: Kind) -> tuple[bool, Any]:
+def read_key(written: str | bytes | None, kind: Kind) -> tuple[bool, Any]:
     """Return whether a key's text can be read, and its value; a day after 9999 cannot.
+
+    Nor can bytes: what Spark says is a text and is no UTF-8.
 
     Example:
         >>> read_key("2024-02-29", Kind(kinds.DATE)), read_key("infinity", Kind(kinds.DATE))
@@ -377,6 +379,8 @@ def read_key(written: str | None, kind: Kind) -> tuple[bool, Any]:
     """
     if written is None:
         return True, None
+    if isinstance(written, bytes):
+        return False, None
     read: Any = _READ.get(kind.name, str)
     try:
         return True, read(written)

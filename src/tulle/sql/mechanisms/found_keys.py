@@ -48,7 +48,7 @@ class FoundKeys:
         kinds: tuple[Kind, ...],
         salt: str,
         digests: Sequence[str],
-        texts: Sequence[Sequence[str | None]],
+        texts: Sequence[Sequence[str | bytes | None]],
         other: str | None,
     ) -> tuple[FoundKeys, list[int]]:
         """Return the keys in canonical order, and which of those given each of them is.

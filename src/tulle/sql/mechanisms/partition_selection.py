@@ -30,7 +30,7 @@ from tulle.noise.partition_law import PeopleLaw
 from tulle.noise.partition_selection import Rule, best_rule, rule_from_json
 from tulle.planning.planner import make_plan
 from tulle.planning.preview import Preview, predicted_on
-from tulle.sql.compile.fetched import numbers_in, rows_at
+from tulle.sql.compile.fetched import numbers_in, rows_at, texts_in
 from tulle.sql.data import Database
 from tulle.sql.keys.question import OF_TABLE, PRIVATE, PUBLIC, DiscoveredTable, Discovery
 from tulle.sql.keys.statements import DIGEST, KEY, LONGEST, PEOPLE, PLACE
@@ -354,7 +354,7 @@ class PartitionSelection(Mechanism):
             rows.kinds,
             salt,
             fetched.column(DIGEST).to_pylist(),
-            [fetched.column(f"{KEY}_{place}").to_pylist() for place in range(len(rows.kinds))],
+            [texts_in(fetched.column(f"{KEY}_{place}")) for place in range(len(rows.kinds))],
             query.options.other,
         )
         people = people[np.array(order, dtype=np.int64)]
@@ -396,7 +396,7 @@ class PartitionSelection(Mechanism):
             rows.kinds,
             salt,
             fetched.column(DIGEST).to_pylist(),
-            [fetched.column(f"{KEY}_{place}").to_pylist() for place in range(len(rows.kinds))],
+            [texts_in(fetched.column(f"{KEY}_{place}")) for place in range(len(rows.kinds))],
             query.options.other,
         )
         table = table_of(bound, found, keys)

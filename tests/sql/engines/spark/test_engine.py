@@ -18,7 +18,10 @@ import tulle
 from tulle.core.errors import QueryError, TulleError
 from tulle.sql.engines.base import EngineError
 from tulle.sql.engines.spark import engine as spark
+from tulle.sql.engines.spark.dialect import SparkDialect
 from tulle.sql.engines.spark.engine import Spark
+from tulle.sql.expressions import entry
+from tulle.sql.expressions.kinds import WHOLE, Kind
 
 
 class TooDeep:
@@ -46,6 +49,26 @@ def test_a_statement_that_overflows_the_planner_is_refused_and_not_waited_for() 
         engine.check("SELECT 1")
     with pytest.raises(EngineError):
         engine.fetch("SELECT 1")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_days_between_are_counted_to_the_ends_of_the_calendar(
+    spark_session: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In 32 bits the last day comes before the first, and two days would be one period."""
+    ends = "DATE '+5881580-07-11' AS last, DATE '-5877641-06-23' AS first"
+    frame = spark_session.range(1).selectExpr("id", *ends.split(", ")).localCheckpoint()
+    frame.createOrReplaceTempView("ends")
+
+    def apart() -> float:
+        database = tulle.Database.connect(spark_session, owners={"ends": "id"})
+        return float(tulle.sql("SELECT SUM(last - first) FROM ends").truth(database))
+
+    assert apart() == 2**32 - 1
+    plain = entry.said("CAST(DATEDIFF({0}, {1}) AS BIGINT)", Kind(WHOLE, 19))
+    monkeypatch.setitem(SparkDialect.forms, "days between", plain)  # type: ignore[arg-type]
+    assert apart() == -1
+    spark_session.catalog.dropTempView("ends")
 
 
 # --- settings of the session ----------------------------------------------------------------------

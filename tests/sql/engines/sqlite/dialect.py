@@ -28,6 +28,7 @@ class SQLiteDialect(Dialect):
     widens_sums = True
     owner_collation = "BINARY"
     key_collation = "BINARY"
+    writes_offsets = True
     pattern_end = "$"
     interval_times = 0
     gathers_first = False

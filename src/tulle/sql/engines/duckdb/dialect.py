@@ -37,6 +37,7 @@ class DuckDBDialect(Dialect):
     widens_sums = True
     owner_collation = '"C"'
     key_collation = '"C"'
+    writes_offsets = True
     pattern_end = "$"
     interval_times = 1000
     gathers_first = False

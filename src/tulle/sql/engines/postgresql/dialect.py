@@ -27,6 +27,7 @@ class PostgreSQLDialect(Dialect):
     widens_sums = True
     owner_collation = '"C"'
     key_collation = '"C"'
+    writes_offsets = True
     pattern_end = "$"
     interval_times = 1
     gathers_first = False

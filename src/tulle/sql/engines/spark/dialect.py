@@ -30,6 +30,7 @@ class SparkDialect(Dialect):
     widens_sums = False
     owner_collation = None
     key_collation = "UTF8_BINARY"
+    writes_offsets = False
     # Java's $ also stands before a line feed at the end: nothing may follow, instead.
     pattern_end = "(?![^a]|a)"
     interval_times = 1000

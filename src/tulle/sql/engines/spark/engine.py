@@ -15,7 +15,7 @@ from tulle.core.errors import InputError, MissingExtraError, raise_alone
 from tulle.sql.engines.base import Engine, EngineError, Size, Workspace
 from tulle.sql.engines.connector import place_of
 from tulle.sql.engines.files import CsvFile, csv_file, is_parquet, partitioned_from
-from tulle.sql.engines.spark.plans import NAMES_ONLY, NOT_STORED, read_plan
+from tulle.sql.engines.spark.plans import NAMES_ONLY, NOT_STORED, columns_to_read, read_plan
 from tulle.sql.schema.catalogue import RESERVED, Catalogue, Definition, Keys
 
 if TYPE_CHECKING:
@@ -96,6 +96,8 @@ class Spark(Engine):
             running = pyspark.sql.SparkSession.getActiveSession() is not None
             builder = pyspark.sql.SparkSession.builder.master(master).appName("tulle")
             builder = builder.config("spark.ui.enabled", "false")
+            # It would say on standard error how many parts there are and how far it is.
+            builder = builder.config("spark.ui.showConsoleProgress", "false")
             if memory is not None and not running:
                 for setting in _LIMITS:
                     builder = builder.config(setting, f"{memory.kilobytes}k")
@@ -197,6 +199,16 @@ class Spark(Engine):
                 except InputError:
                     frame.unpersist()
                     raise
+                continue
+            checked = columns_to_read(frame)
+            if checked:
+                refusal = InputError(
+                    f"Table {name} lies in files that Spark cannot read to their end: a value is "
+                    "not what its column says, such as a decimal of too many digits or a moment "
+                    "beyond the calendar, or a line has more columns than Spark reads. The message "
+                    "may quote it and is not shown."
+                )
+                self.attempt(partial(_read_through, frame.select(*map(_quote, checked))), refusal)
 
     def place(self, table: str) -> tuple[str, ...]:
         return () if table in self._temporary else self._place
@@ -357,6 +369,11 @@ def _drop(session: Any, frames: dict[str, Any]) -> None:
         for name, frame in frames.items():
             session.catalog.dropTempView(name)
             frame.unpersist()
+
+
+def _read_through(frame: Any) -> None:
+    """Read rows to their end and keep nothing."""
+    frame.write.format("noop").mode("overwrite").save()
 
 
 def _is_kept(frame: Any) -> bool:

@@ -145,11 +145,6 @@ def _days(node: Any, given: list[Typed], dialect: Dialect) -> Typed:
     return Typed(call(name, near(day), whole), Kind(DATE))
 
 
-def _between(node: Any, given: list[Typed], dialect: Dialect) -> Typed:
-    made = call("DATEDIFF", given[0].node, given[1].node)
-    return Typed(as_type(made, "BIGINT"), Kind(WHOLE, 19))
-
-
 _FIELDS = {
     "DOW": "DAYOFWEEK({0}) - 1",
     "ISODOW": "WEEKDAY({0}) + 1",
@@ -211,7 +206,10 @@ FORMS: dict[str, Form] = {
     "shift right": numbers.bits("SHIFTRIGHT({0}, {shift})"),
     "shift by an interval": _shifted,
     "shift by days": _days,
-    "days between": _between,
+    # DATEDIFF counts in 32 bits, in which the two ends of the calendar are a day apart.
+    "days between": said(
+        "(CAST(UNIX_DATE({0}) AS BIGINT) - CAST(UNIX_DATE({1}) AS BIGINT))", Kind(WHOLE, 19)
+    ),
     "field": field(_field, "EPOCH"),
     "truncate": _truncated,
     "last day": _last_day,

@@ -28,6 +28,12 @@ GUESSED = (
     "tells whether its types were said."
 )
 
+SWALLOWED = (
+    "is a frame over files in which a record may go on over several lines (multiLine), or of which "
+    "Spark reads no more after what it cannot read (ignoreCorruptFiles), so that one record may "
+    "swallow those after it. Read the files without that option."
+)
+
 NAMES_ONLY = "partitioncolumntypeinference"
 """The option with which this library marks that folders were read as texts: its value is false."""
 
@@ -49,6 +55,12 @@ _OPTIONS = {
     *("recursivefilelookup", "basepath"),
 }
 """Options of files of text with which no row makes reading fail; of mode, not FAILFAST."""
+
+_PLAIN = re.compile("boolean|tinyint|smallint|int|bigint|float|double|string|binary|date")
+"""Types of which whatever lies in a file is a value; for others Spark computes, and may fail."""
+
+_OUTSIDE = {"LogicalRelation", "HiveTableRelation", "DataSourceV2Relation"}
+"""Nodes of a plan whose rows lie in files."""
 
 _SERDES = ("parquet", "orc", "lazysimpleserde")
 _CONNECTORS = ("org.apache.iceberg.", "io.delta.", "org.apache.spark.sql.delta.")
@@ -81,9 +93,26 @@ def read_plan(frame: Any, columns: Mapping[str, str], place: tuple[str, str]) ->
     nodes = list(_nodes(plan))
     if not all(_is_stored(node) for node in nodes):
         return PlanContent(Definition(reason=NOT_STORED))
+    if any(_swallows(node) for node in nodes):
+        return PlanContent(Definition(reason=SWALLOWED))
     if any(_is_guessed(node) for node in nodes):
         return PlanContent(Definition(reason=GUESSED))
     return PlanContent(program=any(_is_program(node) for node in nodes))
+
+
+def columns_to_read(frame: Any) -> list[str]:
+    """Return the columns of a table in files in which a value may be none that Spark can read.
+
+    Of files of text all of them: a line may have more columns than Spark reads.
+    """
+    nodes = list(_nodes(frame._jdf.queryExecution().analyzed()))
+    if not any(_kind(node) in _OUTSIDE for node in nodes):
+        return []
+    text = any(
+        _kind(node) == "LogicalRelation" and _format(node.relation()) in _TEXTS for node in nodes
+    )
+    fields = frame.schema.fields
+    return [f.name for f in fields if text or _PLAIN.fullmatch(f.dataType.simpleString()) is None]
 
 
 def _nodes(plan: Any) -> Iterator[Any]:
@@ -125,12 +154,20 @@ def _is_total(expression: Any) -> bool:
 def _is_file(relation: Any) -> bool:
     if _kind(relation) != "HadoopFsRelation":
         return False
-    kind = relation.fileFormat().toString().lower()
+    kind = _format(relation)
     given = _options(relation)
     if kind in _FORMATS:
         # How days of another calendar are read: this says that they are not.
         return "EXCEPTION" not in given.values()
     return kind in _TEXTS and set(given) <= _OPTIONS and given.get("mode") != "FAILFAST"
+
+
+def _swallows(node: Any) -> bool:
+    """Say whether what is in one record of a file may change how others are read."""
+    if _kind(node) != "LogicalRelation":
+        return False
+    given = _options(node.relation())
+    return "TRUE" in (given.get("multiline"), given.get("ignorecorruptfiles"))
 
 
 def _is_guessed(node: Any) -> bool:
@@ -139,13 +176,17 @@ def _is_guessed(node: Any) -> bool:
         # A table's types are written down when it is made.
         return False
     relation = node.relation()
-    kind, given = relation.fileFormat().toString().lower(), _options(relation)
+    kind, given = _format(relation), _options(relation)
     if kind == "csv":
         names = relation.dataSchema().fieldNames()
         if given.get("inferschema") == "TRUE" or any(re.fullmatch(r"_c\d+", n) for n in names):
             return True
     folders = len(relation.partitionSchema().fieldNames())
     return kind == "json" or (kind != "delta" and folders > 0 and given.get(NAMES_ONLY) != "FALSE")
+
+
+def _format(relation: Any) -> str:
+    return str(relation.fileFormat().toString().lower())
 
 
 def _options(relation: Any) -> dict[str, str]:
