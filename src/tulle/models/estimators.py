@@ -76,6 +76,13 @@ def _kept_back() -> Iterator[None]:
         raise_alone(kind(words))
 
 
+def _held(values: Any) -> Any:
+    """Return X or y for scikit-learn, which would read what a masked array hides."""
+    if np.ma.is_masked(values):
+        raise ValueError("contains NaN")
+    return cells.plain(values)
+
+
 class _PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     """What both estimators share: a table is made of X and y, and asked one question."""
 
@@ -164,7 +171,7 @@ class _PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     def _rows(self, X: Any) -> Floats:  # noqa: N803
         check_is_fitted(self, "model_")
         with _kept_back():
-            rows: Floats = validate_data(self, X, reset=False, dtype=np.float64)
+            rows: Floats = validate_data(self, _held(X), reset=False, dtype=np.float64)
         return rows
 
 
@@ -228,7 +235,9 @@ class LinearRegression(RegressorMixin, _PrivateEstimator):  # type: ignore[misc]
             self._ask_session(linear, X, y)
         else:
             with _kept_back():
-                X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)  # noqa: N806
+                X, y = validate_data(  # noqa: N806
+                    self, _held(X), _held(y), dtype=np.float64, y_numeric=True
+                )
             if self.target_bounds is None:
                 raise InputError("target_bounds= has no default: declare (low, high) of y.")
             self._ask(linear, X, y, target_bounds={_TARGET: self.target_bounds})
@@ -303,7 +312,7 @@ class LogisticRegression(ClassifierMixin, _PrivateEstimator):  # type: ignore[mi
         else:
             with _kept_back():
                 given = y
-                X, y = validate_data(self, X, y, dtype=np.float64)  # noqa: N806
+                X, y = validate_data(self, _held(X), _held(y), dtype=np.float64)  # noqa: N806
                 check_classification_targets(y)
                 labels = column_or_1d(y)
                 if isinstance(given, list | tuple) and np.shape(given) == labels.shape:

@@ -66,15 +66,15 @@ def canonical(label: Any) -> Any:
     """
     if type(label) is int:
         return label
-    if isinstance(label, np.generic):
-        label = label.item()
+    if isinstance(label, np.generic) or (isinstance(label, np.ndarray) and not label.ndim):
+        label = label.tolist()  # of one that is masked, None
     if isinstance(label, str):
         return _whole_text(str.__str__(label))
     if isinstance(label, int):
         return int(label)
     try:
         missing = bool(label != label)  # NaN, and the NaT of pandas, which has no place in an order
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, ArithmeticError):
         missing = False
     if missing:
         raise InputError("A node is missing (NaN); drop such nodes.")

@@ -189,7 +189,10 @@ def _columns(
         listed = values if exact else _values(values)
         if len(listed) != count:
             raise InputError(f"Attribute {name!r} must have one value per {owner}.")
-        column = values.astype(np.float64) if exact else _column(name, listed, kind)
+        if exact:
+            column = np.ma.filled(values.astype(np.float64), np.nan)
+        else:
+            column = _column(name, listed, kind)
         columns[name], found[name] = column, kind
     return columns, found
 
@@ -231,7 +234,7 @@ def _column(name: str, values: list[Any], kind: str) -> Array:
         raise InputError(f"Attribute {name!r} must hold numbers, truth values or text.")
     if kind == "text":
         text = np.empty(len(plain), dtype=object)
-        text[:] = [None if _is_missing(value) else str(value) for value in plain]
+        text[:] = [None if _is_missing(value) else _as_text(value) for value in plain]
         return text
     read = _as_number if kind == "number" else _as_truth
     return np.array([read(value) for value in plain], dtype=np.float64)
@@ -243,6 +246,11 @@ def _is_plain(value: Any) -> bool:
 
 def _is_missing(value: Any) -> bool:
     return value is None or type(value).__name__ == "NAType" or bool(value != value)
+
+
+def _as_text(value: Any) -> str:
+    """Return the text of a value: of 1 also where others make its column one of floats."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _as_number(value: Any) -> float:
