@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import csv as python_csv
 import io
+import itertools
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core.errors import InputError, raise_alone
-from tulle.core.reading import FormatError, reading
+from tulle.core.reading import FormatError, reading, without_row_numbers
 
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?$"
 _WHOLE = r"^[+-]?[0-9]+(\.0*)?$"
@@ -61,15 +62,16 @@ def read_table(path: str | Path, *, header: bool = True, drop: bool = False) -> 
             if name.endswith((".parquet", ".pq")):
                 # One file: of a folder the names of all folders in it would become columns.
                 with parquet.ParquetFile(name) as file:
-                    return file.read()
+                    return without_row_numbers(file.read())
             source: Any = name
             options = csv.ReadOptions(autogenerate_column_names=not header)
             if drop:
                 lines = _records(name)
-                source = pa.py_buffer("\n".join(lines).encode("latin-1"))
+                source = pa.py_buffer("\n".join([*lines, ""]).encode("latin-1"))
                 options.block_size = block_for(max(map(len, lines)))
             else:
                 options.block_size = block_for(check_quotes(name))
+                source = csv_source(name)
             with csv.open_csv(source, options) as opened:
                 names = opened.schema.names
             # In one column an empty line is an empty cell.
@@ -87,6 +89,17 @@ def read_table(path: str | Path, *, header: bool = True, drop: bool = False) -> 
                 "Parquet file ends in .parquet."
             )
         )
+
+
+def csv_source(path: str | Path) -> Any:
+    """Return what Arrow is to read of a CSV file: of a first line alone also where it has no end.
+
+    Arrow takes that for an empty file, so that whether there is a record would show.
+    """
+    import pyarrow as pa
+
+    first, *others = itertools.islice(_lines(path), 2)
+    return str(path) if others else pa.py_buffer(first.encode("latin-1") + b"\n")
 
 
 def check_quotes(path: str | Path, delimiter: str = ",") -> int:
@@ -244,7 +257,7 @@ def grid(values: Any, refusal: str) -> npt.NDArray[Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of masked cells
         if hasattr(values, "columns"):
-            columns = _columns(values)
+            columns = _columns(values if hasattr(values, "iloc") else plain(values))
             if not _are_numpy(getattr(column, "dtype", None) for column in columns):
                 found = [_all_numbers(column, refusal).reshape(-1, 1) for column in columns]
                 return np.hstack(found) if found else np.empty((len(values), 0))
@@ -273,11 +286,13 @@ def _as_array(values: Any) -> npt.NDArray[Any]:
 
 
 def plain(values: Any) -> Any:
-    """Return a frame of pandas with columns of NumPy's types, and anything else as it is.
+    """Return a frame of pandas with columns of NumPy's types; an Arrow table without row numbers.
 
     Of columns of categories pandas makes one array by finding a type for all of them; what is
-    missing is a number then, such as 0.
+    missing is a number then, such as 0. Anything else is returned as it is.
     """
+    if hasattr(values, "column_names"):
+        return without_row_numbers(values)
     kinds = getattr(values, "dtypes", None) if hasattr(values, "iloc") else None
     if getattr(values, "ndim", 0) != 2 or kinds is None:
         return values

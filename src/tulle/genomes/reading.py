@@ -425,6 +425,8 @@ def _read_vcf(path: Path, wanted: _Declared | None) -> _Found:
                 continue
             cells = line.rstrip("\r\n").split("\t")
             if line.startswith("#CHROM"):
+                if found is not None:
+                    raise InputError(f"{path.name}, line {number}: a second line #CHROM.")
                 found = _Columns(cells[9:])
                 continue
             # A file without people has no column FORMAT either.

@@ -19,6 +19,7 @@ from decimal import Decimal
 from enum import Enum, IntEnum
 from fractions import Fraction
 from functools import partial
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -27,6 +28,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import scipy.sparse
 
@@ -535,6 +537,96 @@ def test_nobody_becomes_somebody_else_where_a_category_is_missing() -> None:
         database = Database.from_tables({"t": rows}, owners={"t": "who"})
         (relation,) = relations_of(database, sql("SELECT COUNT(DISTINCT who) FROM t"))
         assert float(relation.total) == 2
+
+
+# --- row numbers of pandas ----------------------------------------------------------------------
+
+
+def without_each(folder: Path, read: Callable[[Any], Any], file: bool) -> set[str]:
+    """Return what a reader tells where pandas took each row away and wrote the others anew."""
+    frame = pd.DataFrame({"a": [1, 2, 3, 4, 5], "b": [3, 4, 5, 6, 7]})
+    told = set()
+    for gone in (*frame["a"], None):
+        left = frame[frame["a"] != gone]
+        if file:
+            left.to_parquet(folder / "t.parquet")
+        told.add(repr(read(folder / "t.parquet" if file else pa.Table.from_pandas(left))))
+    return told
+
+
+def attributes_of(table: Any) -> Any:
+    return Graph.from_edges([(1, 3)], nodes=8).with_attributes(nodes=table).node_kinds
+
+
+ROW_NUMBERED: dict[str, tuple[bool, Callable[[Any], Any]]] = {
+    "edges": (True, lambda file: Graph.read(file, nodes=8).node_count),
+    "attributes": (True, attributes_of),
+    "matrix": (True, lambda file: tulle.BinaryMatrix.read(file, threshold=3).shape[1]),
+    "table": (True, lambda file: cells.read_table(file).column_names),
+    "database": (True, lambda file: Database.from_tables({"t": file}, owners={"t": "a"}).schema),
+    "edges held": (False, lambda table: Graph.from_edges(table, nodes=8).node_count),
+    "attributes held": (False, attributes_of),
+    "matrix held": (False, lambda table: tulle.BinaryMatrix(table, threshold=3).shape[1]),
+    "database held": (
+        False,
+        lambda table: Database.from_tables({"t": table}, owners={"t": "a"}).schema,
+    ),
+}
+
+
+@pytest.mark.parametrize("way", ROW_NUMBERED)
+def test_row_numbers_of_pandas_are_no_column(way: str, tmp_path: Path) -> None:
+    """It writes them where a row is gone from between others, and only there."""
+    file, read = ROW_NUMBERED[way]
+    assert len(without_each(tmp_path, read, file)) == 1
+
+
+def test_row_numbers_that_are_read_are_caught(tmp_path: Path) -> None:
+    assert len(without_each(tmp_path, lambda file: pq.read_schema(file).names, True)) == 2
+
+
+def test_files_with_and_without_row_numbers_are_alike(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"a": [1, 2, 3], "b": [3, 4, 5]})
+    for order in ("12", "21"):
+        frame.to_parquet(tmp_path / f"{order[0]}.parquet")
+        pd.concat([frame, frame]).to_parquet(tmp_path / f"{order[1]}.parquet")
+        database = Database.from_tables({"t": tmp_path / "*.parquet"}, owners={"t": "a"})
+        assert list(database.schema.tables["t"]) == ["a", "b"]
+        (relation,) = relations_of(database, sql("SELECT COUNT(*) FROM t"))
+        assert float(relation.total) == 9
+
+
+# --- files of nobody, and odd ones --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+@pytest.mark.parametrize("outside", ["refuse", "drop"])
+def test_a_file_of_nobody_is_read_like_any_other(tmp_path: Path, end: str, outside: str) -> None:
+    (tmp_path / "t.csv").write_text("who,day,x" + end)
+    told = {"individual": "who", "row": "x", "column": "x", "rows": 2, "columns": 2}
+    held = tulle.Contributions.read(tmp_path / "t.csv", outside=outside, **told)
+    assert held.individuals() == 0
+    edges = {"columns": ["who", "x"], "time": "day", "nodes": 3}
+    assert Graph.read(tmp_path / "t.csv", **edges).edge_count == 0
+
+
+def test_an_end_that_is_no_number_is_nobody(tmp_path: Path) -> None:
+    """As text NaN is a name, and all who are missing would be one person."""
+    for ends in ([1.0, float("nan")], [1.0, None]):
+        days = pa.array(["2026-01-05"] * 2)
+        pq.write_table(pa.table({"a": ends, "b": [2, 3], "day": days}), tmp_path / "t.parquet")
+        with pytest.raises(InputError, match="An end of an edge is missing"):
+            Graph.read(tmp_path / "t.parquet", columns=["a", "b"], time="day")
+
+
+def test_genotypes_of_two_headers_are_refused(tmp_path: Path) -> None:
+    """The people of the second took the places of the first's."""
+    head = "#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\tFORMAT\t"
+    line = "1\t1\trs{}\tA\tG\t.\t.\t.\tGT\t0/1\t1/1\n"
+    file = tmp_path / "two.vcf"
+    file.write_text(f"{head}a\tb\n{line.format(1)}{head}b\ta\n{line.format(2)}")
+    with pytest.raises(InputError, match="line 3: a second line #CHROM"):
+        tulle.Genotypes.read(file, snps=["rs1", "rs2"], counted=["G", "G"])
 
 
 def test_objects_of_polars_are_refused() -> None:

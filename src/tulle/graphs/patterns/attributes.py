@@ -14,6 +14,7 @@ import numpy as np
 from tulle.core import registry
 from tulle.core.arrays import Array
 from tulle.core.errors import InputError, QueryError
+from tulle.core.reading import without_row_numbers
 from tulle.core.unit import Unit
 from tulle.graphs.data import Graph
 from tulle.graphs.dated import Dated
@@ -141,6 +142,7 @@ def _by_label(graph: Graph, table: Any) -> dict[str, Any]:
     if isinstance(table, str | PathLike):
         columns: dict[str, Any] = dict(read_table(Path(table)))
     elif hasattr(table, "column_names"):
+        table = without_row_numbers(table)
         columns = {name: table.column(name) for name in table.column_names}
     elif hasattr(table, "columns"):
         columns = {str(name): table[name] for name in table.columns}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tulle.core.cells import looked_up
 from tulle.core.errors import InputError, MissingExtraError, raise_alone
+from tulle.core.reading import without_row_numbers
 
 if TYPE_CHECKING:
     import pyarrow
@@ -50,7 +51,7 @@ def arrow_table(name: str, frame: Any) -> pyarrow.Table:
         columns = [str(column) for column in frame.columns]
     elif hasattr(frame, "__arrow_c_stream__"):
         try:
-            frame = pyarrow.table(frame)
+            frame = without_row_numbers(pyarrow.table(frame))
         except (pyarrow.ArrowException, TypeError, ValueError):
             raise_alone(refusal)
         columns = frame.column_names
