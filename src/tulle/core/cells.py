@@ -224,7 +224,7 @@ def numbers(values: Any, what: str) -> npt.NDArray[np.float64]:
     import pyarrow.compute as pc
 
     if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "biuf":
-        return _finite(np.ma.filled(values.astype(np.float64), np.nan))
+        return _finite(np.ma.filled(doubles(values), np.nan))
     column = _column(values, what)
     kind = column.type
     if pa.types.is_nested(kind):
@@ -237,6 +237,13 @@ def numbers(values: Any, what: str) -> npt.NDArray[np.float64]:
         fits = pc.match_substring_regex(bare, _NUMBER)
         found = pc.if_else(fits, bare, None).cast(pa.float64())
     return _finite(np.array(found.fill_null(float("nan")).to_numpy(zero_copy_only=False)))
+
+
+def doubles(values: Any) -> npt.NDArray[np.float64]:
+    """Return an array as doubles; what is beyond them is infinite, without a warning."""
+    with np.errstate(over="ignore"):
+        found: npt.NDArray[np.float64] = values.astype(np.float64)
+    return found
 
 
 def grid(values: Any, refusal: str) -> npt.NDArray[Any]:

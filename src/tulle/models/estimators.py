@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -66,7 +67,10 @@ class _NoNumberError(InputError, TypeError):
 def _kept_back() -> Iterator[None]:
     """Keep back what scikit-learn says of X and y: it quotes values, and how many there are."""
     try:
-        yield
+        with warnings.catch_warnings(), np.errstate(over="ignore"):
+            # Said where labels are written in many ways; that X has other names is still said.
+            warnings.filterwarnings("ignore", message="The number of unique classes")
+            yield
     except (TypeError, ValueError) as error:
         kind = _NoNumberError if isinstance(error, TypeError) else InputError
         words = str(error)

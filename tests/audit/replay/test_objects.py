@@ -31,6 +31,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import scipy.sparse
+from sklearn.utils.multiclass import check_classification_targets
 
 import tulle
 from tulle.core import cells
@@ -184,6 +185,10 @@ TYPED: dict[str, Form] = {
         [np.datetime64("2020-01-01"), np.datetime64("NaT")],
         lambda values: np.array(values, dtype="M8[s]"),
     ),
+    "array of wide floats": (
+        [np.longdouble("1e4000"), np.longdouble("2.5")],
+        lambda values: np.array(values, dtype="g"),
+    ),
     "array of bytes": ([b"1", b"x", b"\xff"], lambda values: np.array(values, dtype="S4")),
     "structured array": (
         [(1, 2.5), (3, 1.0)],
@@ -327,6 +332,7 @@ ROWS: dict[str, Form] = {
     "masked": (COUNTS, masked_rows("i8")),
     "masked bytes": (COUNTS, masked_rows("u1")),
     "masked floats": ([0.0, 1.0, 0.5, None], masked_rows("f8")),
+    "wide floats": ([np.longdouble("1e4000"), 1, 0], lambda values: np.array(values, dtype="g")),
     "complex": ([0, 1, 1j], lambda values: np.array(values, dtype="c16")),
 }
 SPARSE: dict[str, Form] = {
@@ -627,6 +633,31 @@ def test_genotypes_of_two_headers_are_refused(tmp_path: Path) -> None:
     file.write_text(f"{head}a\tb\n{line.format(1)}{head}b\ta\n{line.format(2)}")
     with pytest.raises(InputError, match="line 3: a second line #CHROM"):
         tulle.Genotypes.read(file, snps=["rs1", "rs2"], counted=["G", "G"])
+
+
+def test_no_warning_of_scikit_learn_tells_of_a_record() -> None:
+    terms: dict[str, Any] = {"unit": "row", "epsilon": 1, "bounds": (0, 1)}
+    ones = [f"{sign}{'0' * zeros}1" for zeros in range(12) for sign in ("", "+")]
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        check_classification_targets(
+            np.array(ones)
+        )  # what is said of labels that are written in many ways
+        assert len(heard) == 1
+        tulle.models.LogisticRegression(**terms, classes=[1, 2]).fit([[1.0]] * len(ones), ones)
+        wide = np.array([["1e4000"], ["1"]], dtype="g")
+        with pytest.raises(InputError):
+            tulle.models.LinearRegression(**terms, target_bounds=(0, 1)).fit(wide, [1, 1])
+    assert len(heard) == 1
+
+
+def test_genotypes_that_pandas_writes_with_a_point_are_read(tmp_path: Path) -> None:
+    """It does so in all of a column where one of it is missing."""
+    for missing in (0, None):
+        frame = pd.DataFrame({"person": ["a", "b", "c"], "rs1": [1, 2, missing], "rs2": [0, 1, 2]})
+        frame.to_csv(tmp_path / "t.csv", index=False)
+        read = tulle.Genotypes.read(tmp_path / "t.csv").to_numpy()[:2]
+        assert read.tolist() == [[1, 0], [2, 1]]
 
 
 def test_objects_of_polars_are_refused() -> None:

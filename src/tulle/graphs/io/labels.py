@@ -85,7 +85,9 @@ def canonical(label: Any) -> Any:
     if isinstance(label, bytes | UUID) or type(label) is date:
         return label
     if isinstance(label, datetime) and label.tzinfo is None:
-        return label
+        # Of the class that all moments share, but for those of pandas that are finer.
+        plain = datetime.combine(label.date(), label.time().replace(fold=0))
+        return plain if plain == label else label
     raise InputError(
         "A node's label must be a number, text, bytes, a date, a UUID or a tuple of these: other "
         "things have no order of their own, or are not hashable. Rename the nodes first."

@@ -195,7 +195,7 @@ def _read(array: Any, threshold: Number | None) -> Bytes:
         limit = float(validate.number(threshold=threshold))
         # As floats, whatever the type: with one broken number in it a whole array is floats, and
         # the others must be compared as they are without it.
-        return (values.astype(np.float64, copy=False) >= limit).astype(np.uint8)
+        return (cells.doubles(values) >= limit).astype(np.uint8)
     if values.dtype.kind == "b":
         return values.view(np.uint8)
     wrong = (values != 0) & (values != 1)

@@ -114,7 +114,7 @@ def read_matrix(matrix: Any) -> tuple[Wholes, Wholes, Floats, tuple[int, int]]:
     if held.dtype.kind not in "biuf" or held.ndim != 2 or not (sparse or held.size):
         raise InputError(refusal)
     row, column = (held.row, held.col) if sparse else np.nonzero(held)
-    weight = np.asarray(held.data if sparse else held[row, column], dtype=np.float64)
+    weight = cells.doubles(held.data if sparse else held[row, column])
     shape = held.shape
     if not np.isfinite(weight).all():
         raise InputError("Every weight of the matrix must be finite.")
