@@ -18,3 +18,21 @@ def test_only_units_that_exist_can_be_made() -> None:
             Unit(name, unit.relation, "something else")
     with pytest.raises(UnitError):
         Unit("household", "add-remove", "all edges of a household")
+
+
+class Claimed(Unit):
+    """A unit that is not looked at when it is made."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "base", "edge")
+        object.__setattr__(self, "period", None)
+
+
+def test_a_unit_that_was_not_looked_at_is_refused_where_it_is_used() -> None:
+    """The noise would be that of an edge that comes or goes, and the guarantee says otherwise."""
+    edge = UNITS["edge"]
+    changed = Unit("edge", edge.relation, edge.meaning)
+    object.__setattr__(changed, "relation", "replace")
+    for unit in (Claimed("edge", "replace", "any one edge"), changed):
+        with pytest.raises(UnitError, match="made by hand"):
+            Unit.of(unit)

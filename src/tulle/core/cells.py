@@ -9,10 +9,13 @@ same in a file, a frame, an array or a list.
 
 from __future__ import annotations
 
+import contextlib
 import csv as python_csv
 import io
+import itertools
 import re
-from collections.abc import Callable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
 from pathlib import Path
@@ -22,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core.errors import InputError, raise_alone
-from tulle.core.reading import FormatError, reading
+from tulle.core.reading import FormatError, reading, without_row_numbers
 
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?$"
 _WHOLE = r"^[+-]?[0-9]+(\.0*)?$"
@@ -59,15 +62,16 @@ def read_table(path: str | Path, *, header: bool = True, drop: bool = False) -> 
             if name.endswith((".parquet", ".pq")):
                 # One file: of a folder the names of all folders in it would become columns.
                 with parquet.ParquetFile(name) as file:
-                    return file.read()
+                    return without_row_numbers(file.read())
             source: Any = name
             options = csv.ReadOptions(autogenerate_column_names=not header)
             if drop:
                 lines = _records(name)
-                source = pa.py_buffer("\n".join(lines).encode("latin-1"))
+                source = pa.py_buffer("\n".join([*lines, ""]).encode("latin-1"))
                 options.block_size = block_for(max(map(len, lines)))
             else:
                 options.block_size = block_for(check_quotes(name))
+                source = csv_source(name)
             with csv.open_csv(source, options) as opened:
                 names = opened.schema.names
             # In one column an empty line is an empty cell.
@@ -85,6 +89,17 @@ def read_table(path: str | Path, *, header: bool = True, drop: bool = False) -> 
                 "Parquet file ends in .parquet."
             )
         )
+
+
+def csv_source(path: str | Path) -> Any:
+    """Return what Arrow is to read of a CSV file: of a first line alone also where it has no end.
+
+    Arrow takes that for an empty file, so that whether there is a record would show.
+    """
+    import pyarrow as pa
+
+    first, *others = itertools.islice(_lines(path), 2)
+    return str(path) if others else pa.py_buffer(first.encode("latin-1") + b"\n")
 
 
 def check_quotes(path: str | Path, delimiter: str = ",") -> int:
@@ -209,7 +224,7 @@ def numbers(values: Any, what: str) -> npt.NDArray[np.float64]:
     import pyarrow.compute as pc
 
     if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "biuf":
-        return _finite(values.astype(np.float64))
+        return _finite(np.ma.filled(doubles(values), np.nan))
     column = _column(values, what)
     kind = column.type
     if pa.types.is_nested(kind):
@@ -222,6 +237,93 @@ def numbers(values: Any, what: str) -> npt.NDArray[np.float64]:
         fits = pc.match_substring_regex(bare, _NUMBER)
         found = pc.if_else(fits, bare, None).cast(pa.float64())
     return _finite(np.array(found.fill_null(float("nan")).to_numpy(zero_copy_only=False)))
+
+
+def doubles(values: Any) -> npt.NDArray[np.float64]:
+    """Return an array as doubles; what is beyond them is infinite, without a warning."""
+    with np.errstate(over="ignore"):
+        found: npt.NDArray[np.float64] = values.astype(np.float64)
+    return found
+
+
+def grid(values: Any, refusal: str) -> npt.NDArray[Any]:
+    """Return the numbers of a frame, an array or lists of rows; NaN where one is missing.
+
+    Numbers of one type stay as they are. All else is read cell by cell: what NumPy or a frame makes
+    of several types together follows from all cells, and of what is missing among them it may make
+    a number.
+
+    Raises:
+        InputError: in these words when a cell says something that is no number; and when rows have
+            different lengths.
+
+    Example:
+        >>> grid([["1", None], [True, 2.5]], "Only numbers.").tolist()
+        [[1.0, nan], [1.0, 2.5]]
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of masked cells
+        if hasattr(values, "columns"):
+            columns = _columns(values if hasattr(values, "iloc") else plain(values))
+            if not _are_numpy(getattr(column, "dtype", None) for column in columns):
+                found = [_all_numbers(column, refusal).reshape(-1, 1) for column in columns]
+                return np.hstack(found) if found else np.empty((len(values), 0))
+            values = values.to_numpy()
+        array = values if isinstance(values, np.ma.MaskedArray) else _as_array(values)
+        if array.dtype == object:
+            return _all_numbers(array.ravel().tolist(), refusal).reshape(array.shape)
+        if isinstance(array, np.ma.MaskedArray) and array.dtype.kind in "biuf":
+            return np.ma.filled(array.astype(np.float64), np.nan)
+        return np.asarray(array)
+
+
+def _as_array(values: Any) -> npt.NDArray[Any]:
+    """Return an array: of objects, where NumPy finds no type or would make texts of numbers."""
+    found = None
+    try:
+        found = np.asarray(values)
+        if found.dtype.kind in "US" and not hasattr(values, "__array__"):
+            found = np.asarray(values, dtype=object)
+    except (TypeError, ValueError, OverflowError):
+        with contextlib.suppress(ValueError):
+            found = np.asarray(values, dtype=object)
+    if found is None or (found.dtype == object and found.ndim < 2):
+        raise InputError("The rows of a table of numbers must all have the same length.")
+    return found
+
+
+def plain(values: Any) -> Any:
+    """Return a frame of pandas with columns of NumPy's types; an Arrow table without row numbers.
+
+    Of columns of categories pandas makes one array by finding a type for all of them; what is
+    missing is a number then, such as 0. Anything else is returned as it is.
+    """
+    if hasattr(values, "column_names"):
+        return without_row_numbers(values)
+    kinds = getattr(values, "dtypes", None) if hasattr(values, "iloc") else None
+    if getattr(values, "ndim", 0) != 2 or kinds is None:
+        return values
+    return values if _are_numpy(kinds) else values.astype(object)
+
+
+def _are_numpy(kinds: Iterable[Any]) -> bool:
+    return all(isinstance(kind, np.dtype) for kind in kinds)
+
+
+def _columns(frame: Any) -> list[Any]:
+    """Return the columns of a frame of pandas, polars or Arrow."""
+    if hasattr(frame, "iloc"):
+        return [frame.iloc[:, place] for place in range(frame.shape[1])]
+    return list(frame.get_columns() if hasattr(frame, "get_columns") else frame.columns)
+
+
+def _all_numbers(values: Any, refusal: str) -> npt.NDArray[np.float64]:
+    found = numbers(values, "of numbers")
+    if bool(np.isnan(found).any()):
+        said = texts(values, "of numbers").is_valid().to_numpy(zero_copy_only=False)
+        if bool((np.isnan(found) & said).any()):
+            raise InputError(refusal)
+    return found
 
 
 def days(values: Any, what: str) -> tuple[npt.NDArray[np.datetime64], npt.NDArray[np.bool_]]:
@@ -262,7 +364,7 @@ def days(values: Any, what: str) -> tuple[npt.NDArray[np.datetime64], npt.NDArra
 
 def _finite(numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     numbers[~np.isfinite(numbers)] = np.nan
-    return numbers
+    return numbers + 0.0  # of the two zeros one
 
 
 def places(values: Any, names: Sequence[Any], what: str) -> npt.NDArray[np.int64]:
@@ -324,7 +426,8 @@ def _column(values: Any, what: str) -> Any:
             raise InputError(f"The column {what} must have one value for each row.")
         if not _has_type(values):
             values = _listed(values)
-            if not set(map(type, values)) <= _PLAIN:
+            kinds = {*map(type, values)} - {type(None)}
+            if len(kinds) > 1 or not kinds <= _PLAIN:
                 # A type, and how it writes a value, would follow from all of them together.
                 return _one_by_one(values)
         try:
@@ -378,8 +481,8 @@ def _has_type(values: Any) -> bool:
     return kind is not None and getattr(kind, "kind", "") != "O" and str(kind) != "Object"
 
 
-_PLAIN = {str, int, float, bool, type(None)}
-"""Arrow writes these as each alone would be written, or refuses the column."""
+_PLAIN = {str, int, float, bool}
+"""Arrow writes values of one of these as each by itself. True beside 1.0 would be 1."""
 
 
 def _is_text(kind: Any) -> bool:
@@ -428,8 +531,8 @@ def _one_by_one(values: Sequence[Any]) -> Any:
 
 def _is_missing(value: Any) -> bool:
     """Say whether a value is missing: None, NaN of any type, pandas' NA and NaT."""
-    if value is None or isinstance(value, str | bytes):
-        return value is None
+    if value is None or value is np.ma.masked or isinstance(value, str | bytes):
+        return not isinstance(value, str | bytes)
     if isinstance(value, Decimal):
         return value.is_nan()
     try:

@@ -10,6 +10,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from tulle.core.errors import InputError, TulleError, raise_alone
 
@@ -34,6 +35,21 @@ def plain_lines(data: bytes) -> bytes:
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     return _MARK.sub(b"", data) if b"\xef\xbb\xbf" in data else data
+
+
+ROW_NUMBERS = "__index_level_[0-9]+__"
+"""How pandas names row numbers in Arrow and Parquet. It writes them where a row between others was
+taken away, and leaves them out where none was: that there are any tells of a record."""
+
+
+def are_row_numbers(name: str) -> bool:
+    """Say whether a column holds row numbers of pandas, and nothing of the records."""
+    return re.fullmatch(ROW_NUMBERS, name) is not None
+
+
+def without_row_numbers(table: Any) -> Any:
+    """Return an Arrow table without the columns of row numbers that pandas adds."""
+    return table.drop_columns([name for name in table.column_names if are_row_numbers(name)])
 
 
 _PEOPLE = (KeyboardInterrupt, SystemExit, GeneratorExit)

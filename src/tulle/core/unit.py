@@ -84,7 +84,12 @@ class Unit:
             UnitError: when no unit has that name.
         """
         if isinstance(unit, Unit):
-            return unit
+            if type(unit) is not Unit or unit not in UNITS.values():
+                raise UnitError(
+                    "unit= is made by hand, and mechanisms are proved for those that exist. Name "
+                    f"one of: {', '.join(UNITS)}."
+                )
+            return UNITS[unit.name]
         try:
             return UNITS[unit]
         except (KeyError, TypeError):

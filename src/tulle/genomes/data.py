@@ -13,8 +13,9 @@ import numpy.typing as npt
 
 from tulle.core import registry
 from tulle.core.arrays import Truths
+from tulle.core.cells import grid
 from tulle.core.dataset import Dataset, Facts
-from tulle.core.errors import InputError, raise_alone
+from tulle.core.errors import InputError
 from tulle.core.public import public
 from tulle.core.unit import Unit
 
@@ -296,21 +297,8 @@ class Genotypes(Dataset):
 def _read_cells(genotypes: Any, columns: int | None) -> Cells:
     if isinstance(genotypes, Dataset):
         raise InputError("Genotypes are built from an array, not from a sealed dataset.")
-    if isinstance(genotypes, np.ma.MaskedArray):
-        genotypes = np.ma.filled(genotypes.astype(np.float64), np.nan)
-    elif hasattr(genotypes, "to_numpy"):
-        genotypes = genotypes.to_numpy()
-    try:
-        values = np.asarray(genotypes)
-        if values.dtype == object:
-            values = np.array(
-                [[np.nan if cell is None else cell for cell in row] for row in values],
-                dtype=np.float64,
-            ).reshape(values.shape)
-    except (TypeError, ValueError, OverflowError):
-        raise_alone(
-            InputError("Genotypes are a table of 0, 1, 2 or missing, with rows of the same length.")
-        )
+    refusal = "Genotypes are whole numbers; got something else."
+    values = grid(genotypes, refusal)
     if columns and values.shape == (0,):
         # A list of nobody: how many SNPs there are is declared.
         values = np.empty((0, columns), dtype=np.int8)
@@ -318,8 +306,8 @@ def _read_cells(genotypes: Any, columns: int | None) -> Cells:
         raise InputError(
             f"Genotypes have one row per person and one column per SNP; got shape {values.shape}."
         )
-    if values.dtype.kind not in "iuf":
-        raise InputError("Genotypes are whole numbers; got an array of something else.")
+    if values.dtype.kind not in "biuf":
+        raise InputError(refusal)
     if values.dtype.kind == "f":
         values = np.where(np.isnan(values), float(MISSING), values)
     # Whole numbers from -1 to 2: looked at as a whole first, since tables are large.
@@ -334,6 +322,8 @@ def _read_cells(genotypes: Any, columns: int | None) -> Cells:
 
 def _read_labels(cases: Any, people: int) -> Truths:
     labels = np.asarray(cases)
+    if np.ma.is_masked(cases):
+        raise InputError("cases must hold only 1 (a case) and 0 (a control), none missing.")
     if labels.shape != (people,):
         raise InputError("cases must say for each person whether they are a case: 1 or 0.")
     if labels.dtype.kind not in "biuf" or not bool(np.isin(labels, (0, 1)).all()):

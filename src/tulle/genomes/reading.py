@@ -27,8 +27,9 @@ from tulle.core.validate import counted
 from tulle.genomes.data import MISSING, Cells, Genotypes
 
 _MARKERS = ("chrom", "pos", "id", "ref", "alt")
-_NOT_CALLED = {"", ".", "-1", "NA", "NaN", "nan", "./.", ".|."}
-_CALLED = {"0": 0, "1": 1, "2": 2}
+_NOT_CALLED = {"", ".", "-1", "-1.0", "NA", "NaN", "nan", "./.", ".|."}
+_CALLED = {written: copies for copies in range(3) for written in (f"{copies}", f"{copies}.0")}
+"""With a point too: pandas writes a column so where anybody's genotype is missing."""
 _UNKNOWN = {"", "0", "."}
 """How files write an allele that nobody carries."""
 
@@ -425,6 +426,8 @@ def _read_vcf(path: Path, wanted: _Declared | None) -> _Found:
                 continue
             cells = line.rstrip("\r\n").split("\t")
             if line.startswith("#CHROM"):
+                if found is not None:
+                    raise InputError(f"{path.name}, line {number}: a second line #CHROM.")
                 found = _Columns(cells[9:])
                 continue
             # A file without people has no column FORMAT either.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -67,7 +68,10 @@ class _NoNumberError(InputError, TypeError):
 def _kept_back() -> Iterator[None]:
     """Keep back what scikit-learn says of X and y: it quotes values, and how many there are."""
     try:
-        yield
+        with warnings.catch_warnings(), np.errstate(over="ignore"):
+            # Said where labels are written in many ways; that X has other names is still said.
+            warnings.filterwarnings("ignore", message="The number of unique classes")
+            yield
     except (TypeError, ValueError) as error:
         kind = _NoNumberError if isinstance(error, TypeError) else InputError
         words = str(error)
@@ -75,6 +79,13 @@ def _kept_back() -> Iterator[None]:
             otherwise = "X must be a table of numbers and y one value a row, none of them missing."
             words = next((told for name, told in _TOLD.items() if name in words), otherwise)
         raise_alone(kind(words))
+
+
+def _held(values: Any) -> Any:
+    """Return X or y for scikit-learn, which would read what a masked array hides."""
+    if np.ma.is_masked(values):
+        raise ValueError("contains NaN")
+    return cells.plain(values)
 
 
 class _PrivateEstimator(BaseEstimator):  # type: ignore[misc]
@@ -165,7 +176,7 @@ class _PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     def _rows(self, X: Any) -> Floats:  # noqa: N803
         check_is_fitted(self, "model_")
         with _kept_back():
-            rows: Floats = validate_data(self, X, reset=False, dtype=np.float64)
+            rows: Floats = validate_data(self, _held(X), reset=False, dtype=np.float64)
         return rows
 
 
@@ -229,7 +240,9 @@ class LinearRegression(RegressorMixin, _PrivateEstimator):  # type: ignore[misc]
             self._ask_session(linear, X, y)
         else:
             with _kept_back():
-                X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)  # noqa: N806
+                X, y = validate_data(  # noqa: N806
+                    self, _held(X), _held(y), dtype=np.float64, y_numeric=True
+                )
             if self.target_bounds is None:
                 raise InputError("target_bounds= has no default: declare (low, high) of y.")
             self._ask(linear, X, y, target_bounds={_TARGET: self.target_bounds})
@@ -304,7 +317,7 @@ class LogisticRegression(ClassifierMixin, _PrivateEstimator):  # type: ignore[mi
         else:
             with _kept_back():
                 given = y
-                X, y = validate_data(self, X, y, dtype=np.float64)  # noqa: N806
+                X, y = validate_data(self, _held(X), _held(y), dtype=np.float64)  # noqa: N806
                 check_classification_targets(y)
                 labels = column_or_1d(y)
                 if isinstance(given, list | tuple) and np.shape(given) == labels.shape:

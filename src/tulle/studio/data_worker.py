@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tulle.core import validate
 from tulle.core.errors import InputError
 from tulle.core.progress import watching
-from tulle.core.reading import reading
+from tulle.core.reading import are_row_numbers, reading
 from tulle.reports.charts import coarsen
 from tulle.sql.dialect import DEFAULT
 from tulle.sql.engines.connector import connectors
@@ -56,7 +56,8 @@ class DataWorker:
             import pyarrow.parquet
 
             with reading(Path(path).name):
-                columns = [str(name) for name in pyarrow.parquet.read_schema(path).names]
+                names = map(str, pyarrow.parquet.read_schema(path).names)
+            columns = [name for name in names if not are_row_numbers(name)]
             return {"kind": "graph" if len(columns) == 2 else "contributions", "columns": columns}
         rows = _first_rows(path)
         header = rows[0] if rows and not _all_numbers(rows[0]) else []

@@ -103,14 +103,15 @@ def _checked(form: Form, codes: Mapping[str, Any]) -> dict[str, Array]:
     missing = [name for name in form.survey.names if name not in codes]
     if missing or len(codes) != len(form.survey.names):
         raise InputError(f"Give one column for each of {', '.join(form.survey.names)}.")
-    columns = {a.name: _check_codes(a, np.asarray(codes[a.name])) for a in form.survey}
+    columns = {a.name: _check_codes(a, codes[a.name]) for a in form.survey}
     if len({len(column) for column in columns.values()}) != 1:
         raise InputError("All columns have the same length: one entry for each client.")
     return columns
 
 
-def _check_codes(attribute: Attribute, column: Array) -> Array:
-    good = column.ndim == 1 and column.dtype.kind in "iu"
+def _check_codes(attribute: Attribute, given: Any) -> Array:
+    column = np.asarray(given)
+    good = column.ndim == 1 and column.dtype.kind in "iu" and not np.ma.is_masked(given)
     if good and len(column):
         good = bool(int(column.min()) >= 0 and int(column.max()) < attribute.size)
     if not good and not (column.ndim == 1 and len(column) == 0):

@@ -340,7 +340,8 @@ def perturb_links(form: LinkForm, edges: Any, *, source: Source | None = None) -
     pairs = np.asarray(edges)
     if pairs.size == 0:
         pairs = np.empty((0, 2), dtype=np.int64)
-    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
+    kind = pairs.dtype.kind
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or kind not in "iu" or np.ma.is_masked(edges):
         raise InputError("edges is an array of whole numbers with two columns.")
     low, high = pairs.min(axis=1), pairs.max(axis=1)
     if len(pairs) and (int(low.min()) < 0 or int(high.max()) >= form.nodes or (low == high).any()):

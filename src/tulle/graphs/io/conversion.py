@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tulle.core.cells import grid
 from tulle.core.errors import InputError, MissingExtraError, raise_alone
 from tulle.graphs.io.labels import canonical
 from tulle.graphs.io.node_sets import declared_nodes
@@ -103,13 +104,16 @@ def from_scipy(matrix: Any, ignore: Iterable[str], what: str = "The matrix") -> 
 
     words = check_ignore(ignore)
     if not scipy.sparse.issparse(matrix):
-        matrix = np.asarray(matrix)
+        refusal = f"{what} is not a matrix of numbers; pass a square adjacency matrix."
+        matrix = grid(matrix, refusal)
         if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
-            raise InputError(f"{what} is not a matrix of numbers; pass a square adjacency matrix.")
+            raise InputError(refusal)
         matrix = scipy.sparse.coo_array(matrix)
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
         raise InputError(f"{what} has shape {matrix.shape}; an adjacency matrix is square.")
-    entries = scipy.sparse.csr_array(matrix)
+    # Small integers start anew at 256: an entry that stands there so often would be none.
+    wide = matrix.astype(np.int64 if matrix.dtype.kind in "iu" else matrix.dtype, copy=True)
+    entries = scipy.sparse.csr_array(wide)
     entries.sum_duplicates()
     entries = entries.tocoo()
     values = entries.data

@@ -91,7 +91,7 @@ def _text(file: Path, wanted: list[Any], delimiter: str | None) -> Any:
     mark = delimiter or ("\t" if tabs else ",")
     longest = cells.check_quotes(file, mark)
     return csv.read_csv(
-        file,
+        cells.csv_source(file),
         read_options=csv.ReadOptions(block_size=cells.block_for(longest)),
         parse_options=csv.ParseOptions(delimiter=mark),
         convert_options=csv.ConvertOptions(
@@ -110,10 +110,10 @@ def _ids(column: Any) -> npt.NDArray[Any]:
 
     if pa.types.is_signed_integer(column.type) and not column.null_count:
         return np.asarray(column.to_numpy(), dtype=np.int64)
-    texts = pc.utf8_trim_whitespace(pc.fill_null(column.cast(pa.string()), ""))
+    texts = pc.utf8_trim_whitespace(pc.fill_null(cells.texts(column, "of nodes"), ""))
     if pc.any(pc.equal(texts, "")).as_py():
         raise InputError("An end of an edge is missing; each row needs both.")
-    kinds = texts.combine_chunks().dictionary_encode()
+    kinds = texts.dictionary_encode()
     labels = np.empty(len(kinds.dictionary), dtype=object)
     labels[:] = [from_text(label) for label in kinds.dictionary.to_pylist()]
     found: npt.NDArray[Any] = labels[kinds.indices.to_numpy()]

@@ -10,6 +10,7 @@ import numpy as np
 
 from tulle.core.errors import InputError, raise_alone
 from tulle.core.matrix_market import read_matrix_market as parse_matrix_market
+from tulle.core.reading import are_row_numbers
 from tulle.core.validate import counted
 from tulle.graphs.io.conversion import from_scipy, refuse_direction, refuse_weights
 from tulle.graphs.io.labels import from_text
@@ -29,9 +30,9 @@ def read_parquet(
 
     try:
         with parquet.ParquetFile(file) as source:
-            names = source.schema_arrow.names
+            names = [name for name in source.schema_arrow.names if not are_row_numbers(name)]
             picked = _pick_columns(file, names, columns, ignore)
-            kinds = [source.schema_arrow.types[place] for place in picked]
+            kinds = [source.schema_arrow.field(names[place]).type for place in picked]
             for place, kind in zip(picked, kinds, strict=True):
                 if not _names_nodes(kind):
                     raise InputError(

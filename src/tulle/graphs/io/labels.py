@@ -66,15 +66,15 @@ def canonical(label: Any) -> Any:
     """
     if type(label) is int:
         return label
-    if isinstance(label, np.generic):
-        label = label.item()
+    if isinstance(label, np.generic) or (isinstance(label, np.ndarray) and not label.ndim):
+        label = label.tolist()  # of one that is masked, None
     if isinstance(label, str):
         return _whole_text(str.__str__(label))
     if isinstance(label, int):
         return int(label)
     try:
         missing = bool(label != label)  # NaN, and the NaT of pandas, which has no place in an order
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, ArithmeticError):
         missing = False
     if missing:
         raise InputError("A node is missing (NaN); drop such nodes.")
@@ -85,7 +85,9 @@ def canonical(label: Any) -> Any:
     if isinstance(label, bytes | UUID) or type(label) is date:
         return label
     if isinstance(label, datetime) and label.tzinfo is None:
-        return label
+        # Of the class that all moments share, but for those of pandas that are finer.
+        plain = datetime.combine(label.date(), label.time().replace(fold=0))
+        return plain if plain == label else label
     raise InputError(
         "A node's label must be a number, text, bytes, a date, a UUID or a tuple of these: other "
         "things have no order of their own, or are not hashable. Rename the nodes first."

@@ -11,7 +11,7 @@ from typing import Any
 from tulle.core import validate
 from tulle.core.cells import check_quotes
 from tulle.core.errors import InputError, raise_alone
-from tulle.core.reading import plain_lines, reading
+from tulle.core.reading import plain_lines, reading, without_row_numbers
 from tulle.graphs.io.labels import from_text, names_a_column, ordered
 
 LARGEST_NODE_COUNT = 2**31 - 1
@@ -96,7 +96,7 @@ def read_table(file: Path) -> dict[str, list[Any]]:
 
         with reading(str(file)), parquet.ParquetFile(file) as opened:
             # One file: of a folder the names of all folders in it would become columns.
-            table = opened.read()
+            table = without_row_numbers(opened.read())
             columns = {name: table.column(name).to_pylist() for name in table.column_names}
     elif kind in ("csv", "tsv"):
         lines = [line for line in _text(file).split("\n") if line.strip()]

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tulle.core.arrays import Wholes
+from tulle.core.cells import plain
 from tulle.core.errors import InputError, raise_alone
 from tulle.core.validate import counted
 from tulle.graphs.io.labels import as_array, canonical, ordered
@@ -53,6 +54,9 @@ def factorise(edges: Any, nodes: Declared) -> FactorisedPairs:
     Raises:
         InputError: when the pairs are not usable; it names a row, never a value.
     """
+    edges = plain(edges)
+    if np.ma.is_masked(edges):
+        raise InputError("edges holds missing values (masked); drop those rows.")
     if not hasattr(edges, "__array__"):
         edges = list(_iterate(edges))
         _check_rows(edges)
@@ -60,15 +64,13 @@ def factorise(edges: Any, nodes: Declared) -> FactorisedPairs:
         table = np.asarray(edges)
     except (ValueError, TypeError, OverflowError):
         table = _object_table(edges)
-    if isinstance(edges, list) and table.ndim > 2:
-        table = _object_table(edges)  # the labels are themselves sequences
+    if isinstance(edges, list) and edges and (table.ndim != 2 or table.dtype.kind != "i"):
+        # numpy looked at all labels at once, and would even merge 1 and "1": each by itself.
+        table = _object_table(edges)
     if table.shape in ((0,), (0, 0), (0, 2)):
         table = np.empty((0, 2), dtype=np.int64)
     if table.ndim != 2 or table.shape[1] != 2:
         raise InputError(_shape_advice(table.shape))
-    if table.dtype.kind != "i" and isinstance(edges, list) and not isinstance(nodes, int):
-        # numpy looked at all labels at once, and would even merge 1 and "1": each by itself.
-        table = _object_table(edges)
     if table.dtype.kind == "u" and table.size and int(table.max()) >= 2**63:
         table = table.astype(object)  # the same labels, one by one
     if table.dtype.kind in "iuf":
@@ -80,12 +82,15 @@ def factorise(edges: Any, nodes: Declared) -> FactorisedPairs:
         )
     if table.dtype.kind not in "OUST":
         raise InputError(f"Pairs of type {table.dtype} are not nodes; use integers or strings.")
-    if isinstance(nodes, int):
+    names = [[_label(end, row) for end in pair] for row, pair in enumerate(table.tolist())]
+    if not isinstance(nodes, int):
+        return number_names([pair[0] for pair in names], [pair[1] for pair in names], nodes)
+    if not all(type(end) is int and end < 2**63 for pair in names for end in pair):
         raise InputError(
             f"With nodes={nodes} the pairs must hold whole numbers from 0 to nodes - 1; got other "
             "labels. Leave nodes= out to have labels numbered, or number them yourself."
         )
-    return _number_labels(table, nodes)
+    return number_ids(np.array(names, dtype=np.int64), nodes)
 
 
 def number_ids(table: Wholes, nodes: Declared) -> FactorisedPairs:
@@ -228,23 +233,20 @@ def _number_integers(table: Wholes, nodes: int | None) -> FactorisedPairs:
     return FactorisedPairs(len(labels), places[:, 0], places[:, 1], labels)
 
 
-def _number_labels(table: npt.NDArray[Any], nodes: list[Any] | None) -> FactorisedPairs:
-    values = table.tolist()
-    for row, (first, second) in enumerate(values):
-        _check_label(first, row)
-        _check_label(second, row)
-    try:
-        return number_names([row[0] for row in values], [row[1] for row in values], nodes)
-    except TypeError:
-        raise_alone(InputError("Labels must be hashable, for example strings or numbers."))
+def _label(value: Any, row: int) -> Any:
+    """Return a label in its one form, before any two are compared: what is equal may be no label.
 
-
-def _check_label(value: Any, row: int) -> None:
+    So whether 1 is read does not follow from whether another row says ``Decimal(1)``.
+    """
+    if type(value) is str:
+        return value
     if value is None or (isinstance(value, float) and value != value):
         raise InputError(f"Row {row} of edges has a missing node; drop it.")
-    if isinstance(value, int | float) and value < 0:
+    label = canonical(value)
+    if isinstance(label, int | float) and label < 0:
         raise InputError(f"Row {row} of edges holds a negative id; ids start at 0.")
-    if isinstance(value, float) and not value.is_integer():
+    if isinstance(label, float):
         raise InputError(
             f"Row {row} of edges holds a number with a fractional part; nodes are whole numbers."
         )
+    return label

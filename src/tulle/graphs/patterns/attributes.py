@@ -14,6 +14,7 @@ import numpy as np
 from tulle.core import registry
 from tulle.core.arrays import Array
 from tulle.core.errors import InputError, QueryError
+from tulle.core.reading import without_row_numbers
 from tulle.core.unit import Unit
 from tulle.graphs.data import Graph
 from tulle.graphs.dated import Dated
@@ -141,6 +142,7 @@ def _by_label(graph: Graph, table: Any) -> dict[str, Any]:
     if isinstance(table, str | PathLike):
         columns: dict[str, Any] = dict(read_table(Path(table)))
     elif hasattr(table, "column_names"):
+        table = without_row_numbers(table)
         columns = {name: table.column(name) for name in table.column_names}
     elif hasattr(table, "columns"):
         columns = {str(name): table[name] for name in table.columns}
@@ -189,7 +191,10 @@ def _columns(
         listed = values if exact else _values(values)
         if len(listed) != count:
             raise InputError(f"Attribute {name!r} must have one value per {owner}.")
-        column = values.astype(np.float64) if exact else _column(name, listed, kind)
+        if exact:
+            column = np.ma.filled(values.astype(np.float64), np.nan)
+        else:
+            column = _column(name, listed, kind)
         columns[name], found[name] = column, kind
     return columns, found
 
@@ -231,7 +236,7 @@ def _column(name: str, values: list[Any], kind: str) -> Array:
         raise InputError(f"Attribute {name!r} must hold numbers, truth values or text.")
     if kind == "text":
         text = np.empty(len(plain), dtype=object)
-        text[:] = [None if _is_missing(value) else str(value) for value in plain]
+        text[:] = [None if _is_missing(value) else _as_text(value) for value in plain]
         return text
     read = _as_number if kind == "number" else _as_truth
     return np.array([read(value) for value in plain], dtype=np.float64)
@@ -243,6 +248,11 @@ def _is_plain(value: Any) -> bool:
 
 def _is_missing(value: Any) -> bool:
     return value is None or type(value).__name__ == "NAType" or bool(value != value)
+
+
+def _as_text(value: Any) -> str:
+    """Return the text of a value: of 1 also where others make its column one of floats."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _as_number(value: Any) -> float:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from tulle.core import cells, validate
 from tulle.core.arrays import Bytes
 from tulle.core.dataset import Dataset, Facts
-from tulle.core.errors import InputError, raise_alone
+from tulle.core.errors import InputError
 from tulle.core.matrix_market import read_matrix_market
 from tulle.core.public import public
 from tulle.core.reading import reading
@@ -184,8 +184,6 @@ def _read(array: Any, threshold: Number | None) -> Bytes:
         raise InputError(f"A matrix has two dimensions; got shape {values.shape}.{advice}")
     if 0 in values.shape:
         raise InputError(f"The matrix is empty: its shape is {values.shape}.")
-    if values.dtype == object:
-        values = _from_objects(values)
     if values.dtype.kind not in "biuf":
         raise InputError("A matrix holds numbers; got an array of something else.")
     if values.dtype.kind == "f" and bool(np.isnan(values).any()):
@@ -197,7 +195,7 @@ def _read(array: Any, threshold: Number | None) -> Bytes:
         limit = float(validate.number(threshold=threshold))
         # As floats, whatever the type: with one broken number in it a whole array is floats, and
         # the others must be compared as they are without it.
-        return (values.astype(np.float64, copy=False) >= limit).astype(np.uint8)
+        return (cells.doubles(values) >= limit).astype(np.uint8)
     if values.dtype.kind == "b":
         return values.view(np.uint8)
     wrong = (values != 0) & (values != 1)
@@ -215,24 +213,10 @@ def _as_array(array: Any) -> npt.NDArray[Any]:
     if isinstance(array, (str, bytes, dict)):
         raise InputError(f"A matrix is built from an array; got {type(array).__name__}.")
     if hasattr(array, "toarray"):  # a SciPy sparse matrix
-        return np.asarray(array.toarray())
-    if hasattr(array, "to_numpy"):  # a data frame of pandas or polars
-        return np.asarray(array.to_numpy())
-    try:
-        return np.asarray(array)
-    except ValueError:
-        raise_alone(InputError("The rows of a matrix must all have the same length."))
-
-
-def _from_objects(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    try:
-        return values.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise_alone(
-            InputError(
-                "A matrix holds numbers; at least one cell is text, missing or another thing."
-            )
-        )
+        # Entries that stand there twice are added up: small integers would start anew at 256.
+        wide = array.dtype.kind in "iu"
+        return np.asarray((array.astype(np.int64) if wide else array).toarray())
+    return cells.grid(array, "A matrix holds numbers; at least one cell is text or another thing.")
 
 
 def _are_bytes(held: npt.NDArray[Any]) -> bool:

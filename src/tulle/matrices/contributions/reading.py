@@ -9,7 +9,7 @@ import numpy as np
 
 from tulle.core import cells, validate
 from tulle.core.arrays import Floats, Wholes
-from tulle.core.errors import InputError, raise_alone
+from tulle.core.errors import InputError
 
 Names = Sequence[Any] | int
 
@@ -108,19 +108,14 @@ def read_matrix(matrix: Any) -> tuple[Wholes, Wholes, Floats, tuple[int, int]]:
     Raises:
         InputError: when it is not a matrix of finite numbers.
     """
-    try:
-        if hasattr(matrix, "tocoo"):
-            sparse = matrix.tocoo()
-            row, column, weight, shape = sparse.row, sparse.col, sparse.data, sparse.shape
-        else:
-            dense = np.asarray(matrix, dtype=np.float64)
-            if dense.ndim != 2 or not dense.size:
-                raise ValueError
-            row, column = np.nonzero(dense)
-            weight, shape = dense[row, column], dense.shape
-        weight = np.asarray(weight, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise_alone(InputError("A matrix of numbers is needed, with at least one cell."))
+    sparse = hasattr(matrix, "tocoo")
+    refusal = "A matrix of numbers is needed, with at least one cell."
+    held: Any = matrix.tocoo() if sparse else cells.grid(matrix, refusal)
+    if held.dtype.kind not in "biuf" or held.ndim != 2 or not (sparse or held.size):
+        raise InputError(refusal)
+    row, column = (held.row, held.col) if sparse else np.nonzero(held)
+    weight = cells.doubles(held.data if sparse else held[row, column])
+    shape = held.shape
     if not np.isfinite(weight).all():
         raise InputError("Every weight of the matrix must be finite.")
     size = int(shape[0]), int(shape[1])

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tulle.core.cells import looked_up
 from tulle.core.errors import InputError, MissingExtraError, raise_alone
+from tulle.core.reading import without_row_numbers
 
 if TYPE_CHECKING:
     import pyarrow
@@ -41,11 +42,16 @@ def arrow_table(name: str, frame: Any) -> pyarrow.Table:
     module = type(frame).__module__.partition(".")[0]
     if module == "polars" and hasattr(frame, "collect"):
         raise InputError(f"tables[{name!r}] is a lazy frame: collect() it first.")
+    if module == "polars" and "Object" in map(str, frame.dtypes):
+        # Arrow would be given where in memory each object is, and not what it says.
+        raise InputError(
+            f"tables[{name!r}] has a column of objects of Python: cast it, say to text."
+        )
     if module == "pandas" and hasattr(frame, "columns"):
         columns = [str(column) for column in frame.columns]
     elif hasattr(frame, "__arrow_c_stream__"):
         try:
-            frame = pyarrow.table(frame)
+            frame = without_row_numbers(pyarrow.table(frame))
         except (pyarrow.ArrowException, TypeError, ValueError):
             raise_alone(refusal)
         columns = frame.column_names
@@ -66,7 +72,7 @@ def arrow_table(name: str, frame: Any) -> pyarrow.Table:
         else:
             read = [_plain(column) for column in frame.columns]
         return pyarrow.table(dict(zip(columns, read, strict=True)))
-    except (pyarrow.ArrowException, TypeError, ValueError, OverflowError):
+    except Exception:  # noqa: BLE001 - an object in a frame raises what it likes when it is written
         raise_alone(refusal)
 
 
@@ -88,6 +94,10 @@ def _pandas_column(series: Any) -> Any:
     if not plain and numpy_kind in "biuf" and hasattr(kind, "numpy_dtype"):
         held = pyarrow.from_numpy_dtype(kind.numpy_dtype)
         return _plain(pyarrow.array(series, type=held, from_pandas=True))
+    if type(kind).__name__ != "StringDtype":
+        # One by one: how pandas writes categories and durations follows from all of them. With one
+        # missing, categories of whole numbers would be written as floats.
+        series = type(series)(series.tolist(), dtype=object)
     return pyarrow.array(series.astype("string"), type=pyarrow.string(), from_pandas=True)
 
 

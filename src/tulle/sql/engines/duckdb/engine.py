@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tulle.core.cells import check_quotes
 from tulle.core.custody import private_folder
 from tulle.core.errors import InputError, MissingExtraError, raise_alone
+from tulle.core.reading import ROW_NUMBERS, are_row_numbers
 from tulle.sql.engines.base import Engine, EngineError, Result, Size, Workspace
 from tulle.sql.engines.files import csv_file, declared_types, is_parquet, partitioned_from
 from tulle.sql.engines.frames import arrow_table, is_path
@@ -223,10 +224,14 @@ class DuckDB(Engine):
         if is_parquet(pattern):
             partitioned = str(partitioned_from(name, pattern) is not None).lower()
             self._check_alike(name, literal, refusal)
-            statements = [
-                f"CREATE VIEW {quoted} AS SELECT * FROM read_parquet({literal}, "
-                f"hive_partitioning = {partitioned}, hive_types_autocast = false)"
-            ]
+            read = (
+                f"read_parquet({literal}, hive_partitioning = {partitioned}, "
+                "hive_types_autocast = false)"
+            )
+            described = f"SELECT column_name FROM (DESCRIBE SELECT * FROM {read})"
+            found = self.attempt(partial(self._connection.execute, described), refusal).fetchall()
+            chosen = ", ".join(_name(column) for (column,) in found if not are_row_numbers(column))
+            statements = [f"CREATE VIEW {quoted} AS SELECT {chosen} FROM {read}"]
             self._files.add(name)
         else:
             # Read once: parsing text again for every question would be slow. Cast afterwards: casts
@@ -258,7 +263,8 @@ class DuckDB(Engine):
         """Refuse files whose columns differ in type: some of their values may not be read."""
         kinds = (
             "SELECT list((name, type, duckdb_type, num_children) ORDER BY column_id) AS kinds "
-            f"FROM parquet_schema({literal}) GROUP BY file_name"
+            f"FROM parquet_schema({literal}) WHERE column_id > 0 "
+            f"AND NOT regexp_full_match(name, '{ROW_NUMBERS}') GROUP BY file_name"
         )
         counted = f"SELECT COUNT(DISTINCT kinds) FROM ({kinds})"
         found = self.attempt(partial(self._connection.execute, counted), refusal).fetchall()

@@ -12,6 +12,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tulle.core.errors import InputError, MissingExtraError, raise_alone
+from tulle.core.reading import are_row_numbers
 from tulle.sql.engines.base import Engine, EngineError, Size, Workspace
 from tulle.sql.engines.connector import place_of
 from tulle.sql.engines.files import CsvFile, csv_file, is_parquet, partitioned_from
@@ -139,6 +140,8 @@ class Spark(Engine):
         if source is None:
             # Files whose columns differ in type are refused now, not when a question needs them.
             frame = reader.option("mergeSchema", True).parquet(path)
+            numbers = [column for column in frame.columns if are_row_numbers(column)]
+            frame = frame.drop(*numbers) if numbers else frame
         else:
             named = ", ".join(f"{_quote(column)} STRING" for column in source.columns)
             frame = reader.csv(
