@@ -36,6 +36,7 @@ class DuckDBDialect(Dialect):
     wide = "HUGEINT"
     widens_sums = True
     owner_collation = '"C"'
+    text_collation = None
     key_collation = '"C"'
     pattern_end = "$"
     interval_times = 1000
