@@ -162,7 +162,9 @@ def near(given: Typed) -> Any:
 def _matching(name: str) -> Callable[[Typed, Kind, Any], Typed]:
     def read(given: Typed, kind: Kind, target: Any) -> Typed:
         pattern = text(rf"^\s*({_PATTERNS[name]})\s*$")
-        found = call("SUBSTRING", as_type(given.node, "TEXT"), pattern)
+        # In a language's collation \d may be a digit of any script, which no number is read from.
+        written = collated(replace(given, node=as_type(given.node, "TEXT")), '"C"').node
+        found = call("SUBSTRING", written, pattern)
         if name == kinds.DECIMAL:
             value = Typed(as_type(found, "NUMERIC"), Kind(kinds.DECIMAL, 140, 140))
             return _STEPS[kinds.DECIMAL, kind.name](value, kind, target)
