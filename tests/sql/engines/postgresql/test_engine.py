@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import unicodedata
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import lru_cache
@@ -351,6 +352,21 @@ def test_domains_are_the_types_that_they_are_over(postgres_url: str) -> None:
     database.close()
 
 
+@pytest.mark.parametrize("name", sorted(conversions._PATTERNS))
+def test_a_digit_in_a_text_is_one_of_ten(name: str, postgres_url: str) -> None:
+    """In a collation of ICU a digit of any script passed for one, and no number is read from it."""
+    written = Typed(exp.column("a"), Kind(TEXT))
+    made = conversions.converted(written, Kind(name, 9), exp.DataType.build("DATE", "postgres"))
+    assert 'COLLATE "C"), ' in made.node.sql("postgres")
+    digits = "".join(chr(c) for c in range(0x110000) if unicodedata.category(chr(c)) == "Nd")[10:]
+    run(
+        postgres_url,
+        "CREATE TABLE person (id integer, name text)",
+        f"INSERT INTO person SELECT 1, unnest(string_to_array('{digits}', NULL))",
+    )
+    assert true_count(postgres_url, "CAST(name AS DECIMAL(9, 0)) IS NOT NULL") == 0
+
+
 def test_texts_of_own_types_have_the_usual_collation() -> None:
     """PostgreSQL fails on functions of texts whose collation takes different texts for equal."""
     given = Typed(exp.column("a"), kind_of_column('"s"."tag" COLLATE x', "postgres"))
@@ -438,6 +454,22 @@ def test_rows_shared_with_a_public_table_are_caught(
     ) as database:
         counted = tulle.sql("SELECT COUNT(*) FROM base").truth(database.without("participant", 1))
         assert counted == 2
+
+
+def test_a_primary_key_holds_for_partitions_and_not_for_tables_that_inherit(
+    postgres_url: str,
+) -> None:
+    """A child's row may have its parent's key once more, and an error was predicted as if not."""
+    run(
+        postgres_url,
+        "CREATE TABLE alone (who integer PRIMARY KEY)",
+        "CREATE TABLE base (who integer PRIMARY KEY)",
+        "CREATE TABLE child () INHERITS (base)",
+        "CREATE TABLE whole (who integer PRIMARY KEY) PARTITION BY LIST (who)",
+        "CREATE TABLE part PARTITION OF whole DEFAULT",
+    )
+    with closing(engine.PostgreSQL.open(postgres_url)) as session:
+        assert sorted(session.keys().primary) == ["alone", "part", "whole"]
 
 
 def test_a_table_that_becomes_part_of_another_one_is_refused(postgres_url: str) -> None:

@@ -142,8 +142,12 @@ LEFT JOIN pg_catalog.pg_class f
        ON f.oid = k.confrelid AND f.relnamespace = c.relnamespace
 LEFT JOIN pg_catalog.pg_attribute fa ON fa.attrelid = k.confrelid AND fa.attnum = k.confkey[n.place]
 WHERE k.contype IN ('p', 'f') AND c.relnamespace = {schema}
+  AND NOT (k.contype = 'p' AND c.relkind = 'r' AND EXISTS (
+    SELECT 1 FROM pg_catalog.pg_inherits i WHERE i.inhparent = c.oid
+  ))
 ORDER BY k.oid, n.place
 """
+"""A primary key does not hold for the rows of tables that inherit from its own."""
 
 
 _MAY_KEEP = """
