@@ -390,6 +390,21 @@ def test_own_types_are_texts(postgres_url: str) -> None:
         tulle.Database.connect(postgres_url, owners={"own": "m"})
 
 
+@pytest.mark.parametrize("key", ["COALESCE(a, b)", "COALESCE(c, d)"])
+def test_equal_values_of_several_types_are_one_found_key(key: str, postgres_url: str) -> None:
+    """1.50 and 1.5 were two."""
+    run(
+        postgres_url,
+        "CREATE TABLE visit (who integer, a numeric(4,2), b numeric(6,1), c char(3), d char(5))",
+        "INSERT INTO visit SELECT i, CASE WHEN i % 2 = 0 THEN 1.5 END, 1.5, "
+        "CASE WHEN i % 2 = 0 THEN 'x' END, 'x' FROM generate_series(1, 400) i",
+    )
+    with closing(tulle.Database.connect(postgres_url, owners={"visit": "who"})) as database:
+        asked = tulle.sql(f"SELECT {key} AS k, COUNT(*) AS n FROM visit GROUP BY {key}")
+        terms = {"unit": "participant", "epsilon": 10, "delta": 1e-6}
+        assert len(tulle.release(database, asked, **terms).value["k"]) == 1
+
+
 # --- rows that are in two tables ------------------------------------------------------------------
 
 SHARED = (
