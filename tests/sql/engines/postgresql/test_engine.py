@@ -405,6 +405,20 @@ def test_equal_values_of_several_types_are_one_found_key(key: str, postgres_url:
         assert len(tulle.release(database, asked, **terms).value["k"]) == 1
 
 
+def test_equal_texts_of_several_lengths_have_one_form(postgres_url: str) -> None:
+    """'x  ' of char(3) is 'x    ' of char(5), and LIKE told which of them stood for both."""
+    run(
+        postgres_url,
+        "CREATE TABLE visit (who integer, c char(3), d char(5))",
+        "INSERT INTO visit VALUES (1, 'x', 'x'), (2, 'x', 'x')",
+    )
+    rows = "SELECT c AS x FROM visit UNION SELECT d FROM visit"
+    with closing(tulle.Database.connect(postgres_url, owners={"visit": "who"})) as database:
+        for pattern, count in (("x", 1), ("x__", 0), ("x____", 0)):
+            asked = tulle.sql(f"SELECT COUNT(*) FROM ({rows}) q WHERE x LIKE '{pattern}'")
+            assert sum(found.total for found in gather_tuples(database, asked).relations) == count
+
+
 # --- rows that are in two tables ------------------------------------------------------------------
 
 SHARED = (
