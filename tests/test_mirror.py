@@ -29,6 +29,7 @@ THEMES = {
     "sql/compile/test_grammar": "the whole grammar",
     "sql/compile/test_removal": "the database without somebody",
     "sql/engines/spark/test_removal": "columns of any types, and somebody's rows deleted",
+    "sql/engines/postgresql/test_schemas": "random schemas of PostgreSQL",
     "sql/engines/test_engines": "one question on all engines",
     "sql/engines/test_folders": "nothing outside names an engine",
     "sql/engines/test_inside_engines": "one person's rows on all engines",

@@ -7,6 +7,7 @@ linked again, so that rows that one construct leaves out or pads meet the next o
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 SOURCES = (
     "SELECT id AS k, age AS x, id AS y FROM person",
@@ -82,8 +83,9 @@ MORE = ("", "", " AND s.x < t.x", " AND t.y > 1", " AND s.y = t.y")
 class Linked:
     """Writes one statement; the same seed writes the same one."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, sources: Sequence[str] = SOURCES) -> None:
         self.draw = random.Random(seed)
+        self.sources = sources
 
     def question(self, depth: int = 1) -> str:
         """Return a COUNT or SUM of rows that are linked, and linked again so many times."""
@@ -93,7 +95,7 @@ class Linked:
     def rows(self, depth: int) -> str:
         """Return rows with the columns k, x and y."""
         if depth < 0:
-            return self.draw.choice(SOURCES)
+            return self.draw.choice(self.sources)
         # One side is as deep as asked for, the other may be a table.
         depths = [depth - 1, self.draw.choice([depth - 1, -1])]
         self.draw.shuffle(depths)

@@ -90,6 +90,15 @@ class Dialect(ABC):
 
     @property
     @abstractmethod
+    def text_collation(self) -> str | None:
+        """The collation that columns of texts are read in, as SQL writes it.
+
+        None where those with one of their own are of no known kind, or are refused when they meet:
+        elsewhere two that meet end a statement at the first row on which they do.
+        """
+
+    @property
+    @abstractmethod
     def key_collation(self) -> str:
         """The collation, as SQL writes it, in which texts are equal if all characters are."""
 

@@ -42,6 +42,7 @@ from tulle.sql.expressions.conversions import (
     Typed,
     as_type,
     call,
+    collated,
     convert,
     number,
     refused,
@@ -396,9 +397,15 @@ class Compiler:
                     if kind.own:
                         # Comparisons and casts of the database's own types may fail on a value.
                         return convert(Typed(node.copy(), kind), Kind(TEXT), self.dialect)
-                    return _plain_column(node, kind)
+                    return self._read(_plain_column(node, kind))
             place = place.outer
         raise QueryError(f"The query does not fit the schema: there is no column {node.name}.")
+
+    def _read(self, given: Typed) -> Typed:
+        """Return a column as it is computed with: texts of a table in one collation."""
+        collation = self.dialect.text_collation
+        of_table = given.kind.name == TEXT and given.kind.stored
+        return collated(given, collation) if of_table and collation is not None else given
 
     def _paren(self, node: Any, scope: Scope) -> Typed:
         inner = self.value(node.this, scope)

@@ -138,7 +138,7 @@ class Engine(ABC):
         """Return the catalog and schema that a table of the catalogue is found in."""
 
     def parts(self) -> Collection[tuple[str, str]]:
-        """Return tables whose rows are also rows of another one: the other one, and such a part."""
+        """Return pairs of tables that share rows; where one is a part of the other, that second."""
         return ()
 
     @abstractmethod
@@ -185,9 +185,10 @@ class Engine(ABC):
                 for declared in (schema.owners, schema.times)
             ):
                 raise kind(
-                    f"Rows of {part} are also rows of {whole} (it inherits from it, or is a "
-                    "partition), and the two do not say alike whose they are, or of when. Declare "
-                    "the same owners and times for both, or leave one of them out."
+                    f"Rows of {part} are also rows of {whole} (it inherits from it or is a "
+                    "partition, or a third table inherits from both), and the two do not say alike "
+                    "whose they are, or of when. Declare the same owners and times for both, or "
+                    "leave one of them out."
                 )
 
     def check_functions(self, kind: type[TulleError]) -> None:

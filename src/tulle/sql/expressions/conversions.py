@@ -205,4 +205,5 @@ def collation_name(written: str) -> Any:
 def collated(given: Typed, collation: str) -> Typed:
     """Return a text that is compared in a collation, which is written as in SQL."""
     made = exp.Collate(this=exp.paren(given.node), expression=collation_name(collation))
-    return Typed(made, Kind(kinds.TEXT, joined=given.kind.joined), given.aggregate)
+    # In brackets: BETWEEN has none of it without, and other operators bind more tightly.
+    return Typed(exp.Paren(this=made), Kind(kinds.TEXT, joined=given.kind.joined), given.aggregate)

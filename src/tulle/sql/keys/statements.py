@@ -329,8 +329,9 @@ def _check_kind(name: str, kind: Kind) -> None:
 def written_key(expression: Any, kind: Kind, dialect: str) -> Any:
     """Return the text of a key column: equal for equal values, NULL for NULL."""
     value: Any = exp.paren(expression.copy())
-    if kind.name == kinds.DOUBLE:
-        # Zero and what is not a number have two signs; which of them a row has must not show.
+    if kind.name == kinds.DOUBLE or (kind.name == kinds.DECIMAL and not kind.stored):
+        # Zero and what is not a number have two signs; which of them a row has must not show. One
+        # decimal is written in several ways where it was made of columns of several scales.
         value = SameValue(this=value)
     written: Any = exp.cast(value, named_type("TEXT"))
     if kind.name == kinds.TEXT:

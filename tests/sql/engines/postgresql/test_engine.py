@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import unicodedata
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import lru_cache
@@ -351,12 +352,26 @@ def test_domains_are_the_types_that_they_are_over(postgres_url: str) -> None:
     database.close()
 
 
+@pytest.mark.parametrize("name", sorted(conversions._PATTERNS))
+def test_a_digit_in_a_text_is_one_of_ten(name: str, postgres_url: str) -> None:
+    """In a collation of ICU a digit of any script passed for one, and no number is read from it."""
+    written = Typed(exp.column("a"), Kind(TEXT))
+    made = conversions.converted(written, Kind(name, 9), exp.DataType.build("DATE", "postgres"))
+    assert 'COLLATE "C"), ' in made.node.sql("postgres")
+    digits = "".join(chr(c) for c in range(0x110000) if unicodedata.category(chr(c)) == "Nd")[10:]
+    run(
+        postgres_url,
+        "CREATE TABLE person (id integer, name text)",
+        f"INSERT INTO person SELECT 1, unnest(string_to_array('{digits}', NULL))",
+    )
+    assert true_count(postgres_url, "CAST(name AS DECIMAL(9, 0)) IS NOT NULL") == 0
+
+
 def test_texts_of_own_types_have_the_usual_collation() -> None:
     """PostgreSQL fails on functions of texts whose collation takes different texts for equal."""
-    for written, end in (('"s"."tag" COLLATE x', ' END) COLLATE "default"'), ('"s"."tag"', " END")):
-        given = Typed(exp.column("a"), kind_of_column(written, "postgres"))
-        made = conversions.converted(given, Kind(TEXT), None).node.sql("postgres")
-        assert made.endswith(f"FORMAT('%s', a){end}")
+    given = Typed(exp.column("a"), kind_of_column('"s"."tag" COLLATE x', "postgres"))
+    made = conversions.converted(given, Kind(TEXT), None).node.sql("postgres")
+    assert made.endswith("FORMAT('%s', a) END) COLLATE \"default\")")
 
 
 def test_own_types_are_texts(postgres_url: str) -> None:
@@ -375,6 +390,35 @@ def test_own_types_are_texts(postgres_url: str) -> None:
         tulle.Database.connect(postgres_url, owners={"own": "m"})
 
 
+@pytest.mark.parametrize("key", ["COALESCE(a, b)", "COALESCE(c, d)"])
+def test_equal_values_of_several_types_are_one_found_key(key: str, postgres_url: str) -> None:
+    """1.50 and 1.5 were two."""
+    run(
+        postgres_url,
+        "CREATE TABLE visit (who integer, a numeric(4,2), b numeric(6,1), c char(3), d char(5))",
+        "INSERT INTO visit SELECT i, CASE WHEN i % 2 = 0 THEN 1.5 END, 1.5, "
+        "CASE WHEN i % 2 = 0 THEN 'x' END, 'x' FROM generate_series(1, 400) i",
+    )
+    with closing(tulle.Database.connect(postgres_url, owners={"visit": "who"})) as database:
+        asked = tulle.sql(f"SELECT {key} AS k, COUNT(*) AS n FROM visit GROUP BY {key}")
+        terms = {"unit": "participant", "epsilon": 10, "delta": 1e-6}
+        assert len(tulle.release(database, asked, **terms).value["k"]) == 1
+
+
+def test_equal_texts_of_several_lengths_have_one_form(postgres_url: str) -> None:
+    """'x  ' of char(3) is 'x    ' of char(5), and LIKE told which of them stood for both."""
+    run(
+        postgres_url,
+        "CREATE TABLE visit (who integer, c char(3), d char(5))",
+        "INSERT INTO visit VALUES (1, 'x', 'x'), (2, 'x', 'x')",
+    )
+    rows = "SELECT c AS x FROM visit UNION SELECT d FROM visit"
+    with closing(tulle.Database.connect(postgres_url, owners={"visit": "who"})) as database:
+        for pattern, count in (("x", 1), ("x__", 0), ("x____", 0)):
+            asked = tulle.sql(f"SELECT COUNT(*) FROM ({rows}) q WHERE x LIKE '{pattern}'")
+            assert sum(found.total for found in gather_tuples(database, asked).relations) == count
+
+
 # --- rows that are in two tables ------------------------------------------------------------------
 
 SHARED = (
@@ -383,12 +427,17 @@ SHARED = (
     "CREATE TABLE whole (who integer, other integer, day date) PARTITION BY RANGE (who)",
     "CREATE TABLE middle PARTITION OF whole FOR VALUES FROM (0) TO (10) PARTITION BY RANGE (who)",
     "CREATE TABLE part PARTITION OF middle FOR VALUES FROM (0) TO (5)",
+    "CREATE TABLE first (who integer, other integer, day date)",
+    "CREATE TABLE second (who integer, other integer, day date)",
+    "CREATE SCHEMA elsewhere",
+    "CREATE TABLE elsewhere.third () INHERITS (first, second)",
     "INSERT INTO child VALUES (1, 2, '2024-01-01'), (2, 3, '2024-01-01')",
+    "INSERT INTO elsewhere.third VALUES (1, 2, '2024-01-01'), (2, 3, '2024-01-01')",
     "INSERT INTO whole VALUES (1, 2, '2024-01-01'), (2, 3, '2024-01-01')",
 )
 
 
-@pytest.mark.parametrize("pair", [("base", "child"), ("whole", "part")])
+@pytest.mark.parametrize("pair", [("base", "child"), ("whole", "part"), ("first", "second")])
 @pytest.mark.parametrize(
     ("declared", "alike"),
     [
@@ -434,6 +483,22 @@ def test_rows_shared_with_a_public_table_are_caught(
     ) as database:
         counted = tulle.sql("SELECT COUNT(*) FROM base").truth(database.without("participant", 1))
         assert counted == 2
+
+
+def test_a_primary_key_holds_for_partitions_and_not_for_tables_that_inherit(
+    postgres_url: str,
+) -> None:
+    """A child's row may have its parent's key once more, and an error was predicted as if not."""
+    run(
+        postgres_url,
+        "CREATE TABLE alone (who integer PRIMARY KEY)",
+        "CREATE TABLE base (who integer PRIMARY KEY)",
+        "CREATE TABLE child () INHERITS (base)",
+        "CREATE TABLE whole (who integer PRIMARY KEY) PARTITION BY LIST (who)",
+        "CREATE TABLE part PARTITION OF whole DEFAULT",
+    )
+    with closing(engine.PostgreSQL.open(postgres_url)) as session:
+        assert sorted(session.keys().primary) == ["alone", "part", "whole"]
 
 
 def test_a_table_that_becomes_part_of_another_one_is_refused(postgres_url: str) -> None:

@@ -27,6 +27,7 @@ class SQLiteDialect(Dialect):
     wide = "INTEGER"
     widens_sums = True
     owner_collation = "BINARY"
+    text_collation = None
     key_collation = "BINARY"
     writes_offsets = True
     pattern_end = "$"

@@ -36,6 +36,7 @@ class DuckDBDialect(Dialect):
     wide = "HUGEINT"
     widens_sums = True
     owner_collation = '"C"'
+    text_collation = None
     key_collation = '"C"'
     writes_offsets = True
     pattern_end = "$"

@@ -30,6 +30,10 @@ from tulle.sql.expressions.kinds import Kind
 WIDTH = 1000
 """So many digits are far from the 131072 that end in an error, however numbers are combined."""
 
+USUAL = '"default"'
+"""The collation of the database, in which every text is read: functions of texts fail on a row
+where the collations of two columns meet, or where one takes different texts for equal."""
+
 _CALENDAR = ("0001-12-31 BC", "200000-01-01")
 """Between these PostgreSQL can add or take away four thousand years, and can convert."""
 
@@ -53,7 +57,9 @@ def converted(given: Typed, kind: Kind, target: Any) -> Typed:
     """Return a value of another kind; see :meth:`tulle.sql.dialect.Dialect.convert`."""
     step = _STEPS.get((given.kind.name, kind.name))
     if step is None and kind.name == kinds.TEXT:
-        step = _written_out if given.kind.own else _plain
+        made = (_written_out if given.kind.own else _plain)(given, kind, target)
+        # The text of an array, for one, has the collation of its column.
+        return collated(made, USUAL) if given.kind.name == kinds.OPAQUE else made
     if step is None:
         raise Impossible(
             f"PostgreSQL fails when a {given.kind.name} has no value as a {kind.name}, and whether "
@@ -70,9 +76,7 @@ def _written_out(given: Typed, kind: Kind, target: Any) -> Typed:
     """Return the text of a value of a type of the database's own, whatever casts that has."""
     there = exp.EQ(this=call("num_nulls", given.node), expression=number(0))
     shown = call("format", text("%s"), given.node.copy())
-    made = Typed(exp.Case(ifs=[exp.If(this=there, true=shown)]), kind)
-    # The text has the collation of the value, in which functions of texts may fail.
-    return collated(made, '"default"') if "collate" in given.kind.stored.lower() else made
+    return Typed(exp.Case(ifs=[exp.If(this=there, true=shown)]), kind)
 
 
 def as_numeric(given: Typed) -> Typed:
@@ -158,7 +162,9 @@ def near(given: Typed) -> Any:
 def _matching(name: str) -> Callable[[Typed, Kind, Any], Typed]:
     def read(given: Typed, kind: Kind, target: Any) -> Typed:
         pattern = text(rf"^\s*({_PATTERNS[name]})\s*$")
-        found = call("SUBSTRING", as_type(given.node, "TEXT"), pattern)
+        # In a language's collation \d may be a digit of any script, which no number is read from.
+        written = collated(replace(given, node=as_type(given.node, "TEXT")), '"C"').node
+        found = call("SUBSTRING", written, pattern)
         if name == kinds.DECIMAL:
             value = Typed(as_type(found, "NUMERIC"), Kind(kinds.DECIMAL, 140, 140))
             return _STEPS[kinds.DECIMAL, kind.name](value, kind, target)

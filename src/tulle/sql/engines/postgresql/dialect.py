@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from tulle.core import registry
 from tulle.sql.dialect import Dialect
-from tulle.sql.engines.postgresql.conversions import converted
+from tulle.sql.engines.postgresql.conversions import USUAL, converted
 from tulle.sql.engines.postgresql.forms import FORMS
-from tulle.sql.expressions.conversions import Impossible, Typed, call, collated, without_sign
+from tulle.sql.expressions.conversions import (
+    Impossible,
+    Typed,
+    as_type,
+    call,
+    collated,
+    without_sign,
+)
 from tulle.sql.expressions.kinds import DECIMAL, DOUBLE, TEXT, WHOLE, Kind
 
 
@@ -26,6 +34,7 @@ class PostgreSQLDialect(Dialect):
     wide = "DECIMAL"
     widens_sums = True
     owner_collation = '"C"'
+    text_collation = USUAL
     key_collation = '"C"'
     writes_offsets = True
     pattern_end = "$"
@@ -51,7 +60,10 @@ class PostgreSQLDialect(Dialect):
             return Typed(without_sign(given.node), Kind(DOUBLE), given.aggregate)
         if name == DECIMAL:
             return Typed(call("TRIM_SCALE", given.node), given.kind, given.aggregate)
-        return collated(given, '"default"') if name == TEXT else given
+        if name == TEXT:
+            # Of char(3) and char(5) come texts that are equal and end in other numbers of blanks.
+            return collated(replace(given, node=as_type(given.node, "TEXT")), USUAL)
+        return given
 
     def ordered_sum(self, value: str) -> str:
         return f"SUM({value} ORDER BY {value})"

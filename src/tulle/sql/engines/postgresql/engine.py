@@ -81,16 +81,19 @@ WHERE c.relnamespace = {schema} AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND {
 
 _PARTS_OF = """
 WITH RECURSIVE part(top, oid) AS (
-  SELECT i.inhparent, i.inhrelid FROM pg_catalog.pg_inherits i
+  SELECT c.oid, c.oid FROM pg_catalog.pg_class c WHERE c.relnamespace = {schema}
   UNION SELECT part.top, i.inhrelid
   FROM part JOIN pg_catalog.pg_inherits i ON i.inhparent = part.oid
 )
-SELECT w.relname AS whole, p.relname AS part
-FROM part JOIN pg_catalog.pg_class w ON w.oid = part.top
-JOIN pg_catalog.pg_class p ON p.oid = part.oid
-WHERE w.relnamespace = {schema} AND p.relnamespace = {schema}
+SELECT DISTINCT w.relname AS whole, p.relname AS part
+FROM part one JOIN part other ON other.oid = one.oid AND other.top <> one.top
+JOIN pg_catalog.pg_class w ON w.oid = one.top
+JOIN pg_catalog.pg_class p ON p.oid = other.top
+WHERE NOT EXISTS (SELECT 1 FROM part WHERE part.top = p.oid AND part.oid = w.oid)
 ORDER BY 1, 2
 """
+"""Tables that share rows: one is a part of the other, or both have a part, which may be of another
+schema and need not be declared."""
 
 _REASONS = {
     "policies": "has row-level policies for this role. Their conditions are computed on every row, "
@@ -140,8 +143,12 @@ LEFT JOIN pg_catalog.pg_class f
        ON f.oid = k.confrelid AND f.relnamespace = c.relnamespace
 LEFT JOIN pg_catalog.pg_attribute fa ON fa.attrelid = k.confrelid AND fa.attnum = k.confkey[n.place]
 WHERE k.contype IN ('p', 'f') AND c.relnamespace = {schema}
+  AND NOT (k.contype = 'p' AND c.relkind = 'r' AND EXISTS (
+    SELECT 1 FROM pg_catalog.pg_inherits i WHERE i.inhparent = c.oid
+  ))
 ORDER BY k.oid, n.place
 """
+"""A primary key does not hold for the rows of tables that inherit from its own."""
 
 
 _MAY_KEEP = """

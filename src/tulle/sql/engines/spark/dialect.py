@@ -29,6 +29,7 @@ class SparkDialect(Dialect):
     wide = "DECIMAL(38, 0)"
     widens_sums = False
     owner_collation = None
+    text_collation = None
     key_collation = "UTF8_BINARY"
     writes_offsets = False
     # Java's $ also stands before a line feed at the end: nothing may follow, instead.
