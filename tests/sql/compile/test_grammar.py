@@ -128,7 +128,8 @@ def check_linked(listed: Iterable[Sequence[int]], place: int, depth: int) -> Non
         drawn += len(asked)
         refused += sum(what == REFUSED for _, what in found)
         assert [one for one in found if one[1] != REFUSED] == []
-    assert refused < 0.8 * drawn + 3
+    # On 800 others .69 to .77 of the plain ones were refused, and .82 to .92 of the nested ones.
+    assert refused < {1: 0.8, 2: 0.95}[depth] * drawn + 3
 
 
 @pytest.mark.parametrize("place", range(len(PLACES)))
