@@ -227,11 +227,12 @@ def test_a_ledger_that_checks_outside_the_transaction_is_caught(
         *,
         guard: Callable[[View], None] | None = None,
         reuse: Callable[[View], Entry | None] | None = None,
+        day: str | None = None,
     ) -> Entry:
         if guard is not None:
             self.read(account, guard)
             time.sleep(0.02)  # so that others look at the same entries, also on one processor
-        return honest(self, kind, account, body, reuse=reuse)
+        return honest(self, kind, account, body, reuse=reuse, day=day)
 
     monkeypatch.setattr(Store, "append", append)
     for attempt in range(20):  # chance decides how often; once is enough

@@ -7,7 +7,11 @@ FROM (
     "_0"."__tulle_1" AS "__tulle_2"
   FROM (
     SELECT
-      "t"."c_name" AS "c_name",
+      (
+        (
+          "t"."c_name"
+        ) COLLATE "default"
+      ) AS "c_name",
       CAST("t"."c_custkey" AS BIGINT) AS "__tulle_1"
     FROM "customer" AS "t"
     WHERE

@@ -169,3 +169,21 @@ def test_a_session_is_set_back_when_the_last_statement_ends() -> None:
     other.__exit__(None, None, None)
     assert held == before
     assert not spark._changed
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_functions_of_the_session_that_are_called_like_sparks_are_found(spark_session: Any) -> None:
+    """Before Spark 4.3 such a function is called in place of Spark's own."""
+    engine = Spark(spark_session, owned=False)
+    spark_session.udf.register("md5", str)
+    spark_session.udf.register("nobody_has_this", str)
+    try:
+        assert engine.shadowed() == []  # the session at hand puts its own first
+        assert spark_session.sql("SELECT md5('a') AS d").head().d != "a"
+        older = SimpleNamespace(version="4.2.1")
+        assert not spark._puts_its_own_first(older)
+        assert spark.session_functions(spark_session) == ["md5"]
+    finally:
+        for name in ("md5", "nobody_has_this"):
+            spark_session.sql(f"DROP TEMPORARY FUNCTION IF EXISTS {name}")
+    assert spark.session_functions(spark_session) == []

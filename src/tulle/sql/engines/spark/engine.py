@@ -16,7 +16,7 @@ from tulle.core.reading import are_row_numbers
 from tulle.sql.engines.base import Engine, EngineError, Size, Workspace
 from tulle.sql.engines.connector import place_of
 from tulle.sql.engines.files import CsvFile, csv_file, is_parquet, partitioned_from
-from tulle.sql.engines.spark.plans import NAMES_ONLY, NOT_STORED, columns_to_read, read_plan
+from tulle.sql.engines.spark.plans import NAMES_ONLY, NOT_STORED, columns_to_read, listed, read_plan
 from tulle.sql.schema.catalogue import RESERVED, Catalogue, Definition, Keys
 
 if TYPE_CHECKING:
@@ -213,6 +213,9 @@ class Spark(Engine):
                 )
                 self.attempt(partial(_read_through, frame.select(*map(_quote, checked))), refusal)
 
+    def shadowed(self) -> list[str]:
+        return [] if _puts_its_own_first(self._session) else session_functions(self._session)
+
     def place(self, table: str) -> tuple[str, ...]:
         return () if table in self._temporary else self._place
 
@@ -372,6 +375,25 @@ def _drop(session: Any, frames: dict[str, Any]) -> None:
         for name, frame in frames.items():
             session.catalog.dropTempView(name)
             frame.unpersist()
+
+
+def _puts_its_own_first(session: Any) -> bool:
+    """Say whether no function of the session takes the place of one of Spark's: since 4.3."""
+    return tuple(map(int, str(session.version).split(".")[:2])) >= (4, 3)
+
+
+def session_functions(session: Any) -> list[str]:
+    """Return the functions of a session that are called like Spark's."""
+    registry = session._jsparkSession.sessionState().functionRegistry()
+    known = [
+        (one.funcName(), registry.lookupFunction(one)) for one in listed(registry.listFunction())
+    ]
+    own = {name for name, found in known if found.get().getSource() != "built-in"}
+    if not own:
+        return []
+    analysis = session._jvm.org.apache.spark.sql.catalyst.analysis
+    built_in = getattr(getattr(analysis, "FunctionRegistry$"), "MODULE$").builtin()
+    return sorted(own & {one.funcName() for one in listed(built_in.listFunction())})
 
 
 def _read_through(frame: Any) -> None:

@@ -82,11 +82,11 @@ def read_plan(frame: Any, columns: Mapping[str, str], place: tuple[str, str]) ->
         return PlanContent(Definition(reason=NOT_STORED))
     plan = frame._jdf.queryExecution().analyzed()
     while _kind(plan) == "SubqueryAlias":
-        plan = _list(plan.children())[0]
+        plan = listed(plan.children())[0]
     if _kind(plan) == "View":
         text = plan.desc().viewText()
         if text.isDefined():
-            there = [part.lower() for part in _list(plan.desc().viewCatalogAndNamespace())]
+            there = [part.lower() for part in listed(plan.desc().viewCatalogAndNamespace())]
             if there and there != [part.lower() for part in place]:
                 return PlanContent(Definition(reason=NOT_STORED))
             return PlanContent(Definition(text.get(), tuple(columns)))
@@ -117,14 +117,14 @@ def columns_to_read(frame: Any) -> list[str]:
 
 def _nodes(plan: Any) -> Iterator[Any]:
     yield plan
-    for child in _list(plan.children()):
+    for child in listed(plan.children()):
         yield from _nodes(child)
 
 
 def _is_stored(node: Any) -> bool:
     kind = _kind(node)
     if kind in _ABOVE:
-        return kind != "Project" or all(_is_total(e) for e in _list(node.expressions()))
+        return kind != "Project" or all(_is_total(e) for e in listed(node.expressions()))
     if kind in {"LocalRelation", "LogicalRDD", "Range", "OneRowRelation", "InMemoryRelation"}:
         return True
     if kind == "LogicalRelation":
@@ -148,7 +148,7 @@ def _is_total(expression: Any) -> bool:
     if kind == "StaticInvoke" and expression.functionName() != "readSidePadding":
         return False
     known = kind in {*_VALUES, "Cast", "StaticInvoke"}
-    return known and all(_is_total(child) for child in _list(expression.children()))
+    return known and all(_is_total(child) for child in listed(expression.children()))
 
 
 def _is_file(relation: Any) -> bool:
@@ -190,7 +190,7 @@ def _format(relation: Any) -> str:
 
 
 def _options(relation: Any) -> dict[str, str]:
-    options = _list(relation.options().toSeq())
+    options = listed(relation.options().toSeq())
     return {str(pair._1()).lower(): str(pair._2()).upper() for pair in options}
 
 
@@ -198,5 +198,6 @@ def _kind(thing: Any) -> str:
     return str(thing.getClass().getSimpleName())
 
 
-def _list(sequence: Any) -> list[Any]:
+def listed(sequence: Any) -> list[Any]:
+    """Return the members of a sequence of Scala."""
     return [sequence.apply(place) for place in range(sequence.size())]
