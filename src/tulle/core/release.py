@@ -7,7 +7,6 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -356,11 +355,3 @@ def noisy_values(parts: Mapping[str, Release]) -> tuple[dict[str, float], dict[s
     values = {name: float(part.value) for name, part in parts.items()}
     known = {name: part.error.variance() for name, part in parts.items() if part.error is not None}
     return values, {name: size for name, size in known.items() if math.isfinite(size)}
-
-
-def today() -> str:
-    """Return the day in UTC, which is all that is told of when something was released or booked.
-
-    Times of two entries of a ledger would tell how long the answer between them took.
-    """
-    return datetime.now(UTC).date().isoformat()

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational, Real
@@ -140,6 +141,14 @@ def visible(text: str) -> str:
         \\u001b[2Jann
     """
     return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def today() -> str:
+    """Return the day in UTC, which is all that is told of when something was released or booked.
+
+    Times of two entries of a ledger would tell how long the answer between them took.
+    """
+    return datetime.now(UTC).date().isoformat()
 
 
 # --- checks of arguments ----------------------------------------------------------------------

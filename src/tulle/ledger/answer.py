@@ -14,10 +14,10 @@ from tulle.core.mechanism import Outcome
 from tulle.core.plan import Offer, Plan
 from tulle.core.public import public
 from tulle.core.query import Composite, Expression, Query
-from tulle.core.release import Release, noisy_values, today
+from tulle.core.release import Release, noisy_values
 from tulle.core.source import Source
 from tulle.core.unit import Unit
-from tulle.core.validate import Number
+from tulle.core.validate import Number, today
 from tulle.planning.planner import make_plan
 
 

@@ -23,10 +23,10 @@ from tulle.core.guarantee import Guarantee, epsilon_of_rho
 from tulle.core.plan import Plan
 from tulle.core.public import public
 from tulle.core.query import Composite, Expression, Query, parse
-from tulle.core.release import Release, today
+from tulle.core.release import Release
 from tulle.core.source import Source
 from tulle.core.unit import Unit
-from tulle.core.validate import Number
+from tulle.core.validate import Number, today
 from tulle.ledger.answer import check_stand_in, draw, kind_of_source, plan_for
 
 if TYPE_CHECKING:

@@ -25,8 +25,7 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 from tulle.core.errors import InputError, LedgerError, TulleError
-from tulle.core.release import today
-from tulle.core.validate import counted
+from tulle.core.validate import counted, today
 from tulle.ledger import store_file
 from tulle.ledger.chain import (
     GENESIS,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tulle.core.errors import LedgerError
-from tulle.core.release import today
+from tulle.core.validate import today
 from tulle.ledger.chain import (
     GENESIS,
     VERSION,

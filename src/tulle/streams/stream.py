@@ -46,10 +46,10 @@ from tulle.core.labels import Labels
 from tulle.core.period import Day
 from tulle.core.public import public
 from tulle.core.query import Query, vouched
-from tulle.core.release import Release, today
+from tulle.core.release import Release
 from tulle.core.source import Source
 from tulle.core.unit import Unit
-from tulle.core.validate import Number, counted, rational, round_up, text, whole_number
+from tulle.core.validate import Number, counted, rational, round_up, text, today, whole_number
 from tulle.ledger.chain import Entry, canonical
 from tulle.ledger.ledger import Ledger
 from tulle.ledger.session import Session
